@@ -1,0 +1,49 @@
+# The front door. Thin on purpose: CMake builds, scripts/ do the work. `make` alone says what there is.
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+
+.PHONY: help run test check fuzz format install clean
+
+help:
+	@echo 'make run                  build Reef and run its demonstration'
+	@echo 'make test                 all tests: optimised and sanitized builds, command line, installation'
+	@echo 'make check                static gates: format, layers, warnings, clang-tidy, cppcheck, symbols'
+	@echo 'make fuzz                 fuzz every parser (FUZZ_SECONDS=$(FUZZ_SECONDS) each)'
+	@echo 'make format               apply .clang-format'
+	@echo 'make install              install to PREFIX=$(PREFIX), below DESTDIR if that is set'
+	@echo 'make clean                remove build/'
+	@echo
+	@echo 'Missing Debian packages are installed when you are root or sudo asks no password;'
+	@echo 'otherwise the command to install them is printed.'
+
+run:
+	@scripts/bootstrap.sh run
+	@scripts/build.sh release reef_tool
+	@build/release/reef demo
+
+test:
+	@scripts/bootstrap.sh run test
+	@scripts/test.sh
+
+check:
+	@scripts/bootstrap.sh run test check
+	@scripts/gates.sh
+
+fuzz:
+	@scripts/bootstrap.sh run check
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+format:
+	@scripts/bootstrap.sh check
+	@find include src tools tests examples bench -name '*.[ch]' 2>/dev/null | xargs clang-format -i
+
+# The cache of shared libraries is refreshed only for an installation that is meant for this very system.
+install:
+	@scripts/bootstrap.sh run
+	@scripts/build.sh release reef_shared reef_static reef_tool
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig 2>/dev/null || true; fi
+
+clean:
+	rm -rf build

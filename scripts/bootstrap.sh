@@ -1,0 +1,84 @@
+#!/bin/sh
+# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|test|check ...
+# Silent when everything is there. Without root or passwordless sudo it prints the one command to run.
+# Things are looked for by command or header, not by package, so any source of them will do.
+set -eu
+
+has_command() { command -v "$1" >/dev/null 2>&1; }
+
+has_compiler() { has_command cc || has_command gcc; }
+
+# Asks the compiler, which knows its own search path.
+has_header() {
+    compiler=$(command -v cc || command -v gcc || command -v clang) || return 1
+    printf '#include <%s>\n' "$1" | "$compiler" -E -x c - >/dev/null 2>&1
+}
+
+has_fuzzer() {
+    resources=$(clang -print-resource-dir 2>/dev/null) || return 1
+    find "$resources/" -name 'libclang_rt.fuzzer*' 2>/dev/null | grep -q .
+}
+
+missing=
+need() { # need PACKAGE PROBE...
+    package=$1
+    shift
+    "$@" || missing="$missing $package"
+}
+
+for group in "$@"; do
+    case $group in
+    run)
+        need gcc has_compiler
+        need libc6-dev has_header math.h
+        need cmake has_command cmake
+        need ninja-build has_command ninja
+        ;;
+    test)
+        need libcmocka-dev has_header cmocka.h
+        need libjansson-dev has_header jansson.h
+        need bats has_command bats
+        need pkg-config has_command pkg-config
+        ;;
+    check)
+        need gcc has_command gcc
+        need clang has_command clang
+        need libclang-rt-14-dev has_fuzzer
+        need clang-format has_command clang-format
+        need clang-tidy has_command clang-tidy
+        need cppcheck has_command cppcheck
+        ;;
+    *)
+        echo "bootstrap.sh: unknown group $group (run, test, check)" >&2
+        exit 2
+        ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+[ "$(id -u)" -eq 0 ] || as_root=sudo
+give_up() {
+    echo "$1 To install what is missing:" >&2
+    echo "    ${as_root:+$as_root }apt-get install --no-install-recommends$missing" >&2
+    exit 1
+}
+
+has_command apt-get || give_up "This is not a Debian-like system; the Debian packages are named below."
+if [ -n "$as_root" ]; then
+    { has_command sudo && sudo -n true 2>/dev/null; } || give_up "Packages are missing and root is needed."
+fi
+
+# env, because sudo drops the variable. The lock timeout waits for other package runs to end.
+apt() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120 "$@"; }
+
+echo "Installing:$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# A stale mirror list is not fatal by itself; the install decides.
+apt update </dev/null >"$log" 2>&1 || true
+# shellcheck disable=SC2086 # a list of packages
+if ! apt install --no-install-recommends $missing </dev/null >>"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    give_up "The installation failed."
+fi

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Static and dynamic gates by name:  gates.sh [GATE...]     (without names: all that need no long run)
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+. scripts/steps.sh
+
+jobs=$(nproc 2>/dev/null || echo 2)
+export REEF_TESTS=ON
+
+c_files() { # c_files EXTENSIONS FOLDER...
+    local kind=$1 folder
+    shift
+    for folder in "$@"; do
+        [ ! -d "$folder" ] || find "$folder" -name "*.[$kind]" | LC_ALL=C sort
+    done
+}
+
+# Formatted as .clang-format says; `make format` repairs.
+gate_format() { c_files ch include src tools tests examples bench | xargs clang-format --dry-run -Werror; }
+
+# Dependencies point down only, and the script that checks it works.
+gate_layers() { scripts/check_layers.sh --self-test && scripts/check_layers.sh; }
+
+# Each public header stands alone, in C and in C++.
+gate_headers() {
+    local header flags=(-Iinclude -Ibuild/clang/include -Wall -Wextra -Wpedantic -Werror -fsyntax-only)
+    flags+=(-Wno-empty-translation-unit) # version.h has only macros
+    cmake --preset clang >/dev/null || return 1
+    for header in include/reef/*.h build/clang/include/reef/*.h; do
+        clang -x c -std=c11 "${flags[@]}" "$header" && clang -x c++ -std=c++11 "${flags[@]}" "$header" || return 1
+    done
+}
+
+gate_gcc() { scripts/build.sh gcc; }
+gate_clang() { scripts/build.sh clang; }
+
+gate_symbols() { scripts/build.sh gcc reef_shared reef_static && scripts/check_symbols.sh build/gcc; }
+
+# .clang-tidy says what is looked for; functions of more than 60 lines are among it. In tests the slow analyzer would
+# only follow the macros of cmocka.
+gate_tidy() {
+    local full=$log_dir/tidy-full.log status=0 tidy=(xargs -r -n 1 -P "$jobs" clang-tidy --quiet -p build/clang)
+    cmake --preset clang >/dev/null || return
+    c_files c src tools examples | "${tidy[@]}" >"$full" 2>&1 || status=1
+    c_files c tests | grep '/test_' | "${tidy[@]}" --checks='-clang-analyzer-*' >>"$full" 2>&1 || status=1
+    [ $status -ne 0 ] || return 0
+    echo "with the reasoning behind each in $full:"
+    grep -E ': (error|warning): |: note: [0-9]+ lines' "$full" || tail -n 20 "$full"
+    return 1
+}
+
+gate_cppcheck() {
+    mkdir -p build/cppcheck && cmake --preset clang >/dev/null &&
+        cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr --std=c11 \
+            --suppressions-list=cmake/cppcheck-suppressions.txt --cppcheck-build-dir=build/cppcheck -j "$jobs" \
+            -Iinclude -Isrc -Ibuild/clang/include src tools examples
+}
+
+# All tests under ThreadSanitizer. Kernels with much address randomisation defeat it, hence setarch where allowed.
+gate_tsan() {
+    local fixed=()
+    ! setarch "$(uname -m)" -R true 2>/dev/null || fixed=(setarch "$(uname -m)" -R)
+    scripts/build.sh tsan && "${fixed[@]}" ctest --preset tsan -j "$jobs"
+}
+
+gate_fuzz() { REEF_TESTS=OFF scripts/fuzz.sh "${FUZZ_SECONDS:-10}"; }
+
+[ $# -gt 0 ] || set -- format layers headers gcc clang symbols tidy cppcheck
+for gate in "$@"; do
+    step "$gate" gate "gate_$gate"
+done
+finish

@@ -1,0 +1,51 @@
+/* Contexts: create and destroy. The rules in them are handled by the registry (src/agg/registry.c). */
+#include "base/context.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+static void *standard_allocate(void *user, size_t bytes)
+{
+    (void)user;
+    return malloc(bytes);
+}
+
+static void standard_release(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+
+reef_status reef_context_create(reef_context **context, const reef_allocator *allocator, reef_error *error)
+{
+    static const reef_allocator standard = {standard_allocate, standard_release, NULL};
+    if (!context) {
+        return rfi_fail(error, REEF_E_ARG, "reef_context_create: context is NULL");
+    }
+    if (!allocator) {
+        allocator = &standard;
+    }
+    if (!allocator->allocate || !allocator->release) {
+        return rfi_fail(error, REEF_E_ARG, "reef_context_create: the allocator needs both allocate and release");
+    }
+    reef_context *made = allocator->allocate(allocator->user, sizeof *made);
+    if (!made) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for a context");
+    }
+    *made = (reef_context){.allocator = *allocator};
+    *context = made;
+    return REEF_OK;
+}
+
+void reef_context_destroy(reef_context **context)
+{
+    if (!context || !*context) {
+        return;
+    }
+    reef_allocator allocator = (*context)->allocator;
+    rfi_release(*context, (void *)(*context)->rules);
+    allocator.release(allocator.user, *context);
+    *context = NULL;
+}

@@ -1,0 +1,24 @@
+/* Reading and writing parameter structs by their field tables. */
+#ifndef RFI_BASE_FIELDS_H
+#define RFI_BASE_FIELDS_H
+
+#include "base/text.h"
+
+#include <reef/field.h>
+
+typedef struct rfi_fields {
+    const char *owner; /* name of the rule, for messages */
+    const reef_field *fields;
+    ptrdiff_t count;
+} rfi_fields;
+
+/* Sets every field of params to its preset. */
+reef_status rfi_fields_preset(const rfi_fields *table, void *params, reef_error *error);
+/* Sets one field from text; unknown names and bad values are explained in error. */
+reef_status rfi_fields_set(const rfi_fields *table, void *params, rfi_slice name, rfi_slice value, reef_error *error);
+/* The field of that name, or NULL. */
+const reef_field *rfi_fields_find(const rfi_fields *table, rfi_slice name);
+/* Appends the value of a field as a user would write it. */
+void rfi_field_print(const reef_field *field, const void *params, char *buffer, size_t size, size_t *used);
+
+#endif

@@ -1,0 +1,94 @@
+/* Slices, suggestions, appending. */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+rfi_slice rfi_trim(rfi_slice slice)
+{
+    while (slice.length > 0 && is_space(slice.text[0])) {
+        slice.text++;
+        slice.length--;
+    }
+    while (slice.length > 0 && is_space(slice.text[slice.length - 1])) {
+        slice.length--;
+    }
+    return slice;
+}
+
+bool rfi_equals(rfi_slice slice, const char *word)
+{
+    return strlen(word) == slice.length && memcmp(slice.text, word, slice.length) == 0;
+}
+
+rfi_slice rfi_cut(rfi_slice slice, char mark, rfi_slice *rest, bool *found)
+{
+    const char *at = slice.length > 0 ? memchr(slice.text, mark, slice.length) : NULL;
+    *found = at != NULL;
+    if (!at) {
+        *rest = (rfi_slice){slice.text + slice.length, 0};
+        return slice;
+    }
+    size_t before = (size_t)(at - slice.text);
+    *rest = (rfi_slice){at + 1, slice.length - before - 1};
+    return (rfi_slice){slice.text, before};
+}
+
+enum { LONGEST_NAME = 32 };
+
+static int smallest(int a, int b, int c)
+{
+    int least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+int rfi_edit_distance(rfi_slice slice, const char *word)
+{
+    int row[LONGEST_NAME + 1];
+    size_t width = strlen(word);
+    if (width > LONGEST_NAME || slice.length > LONGEST_NAME) {
+        return 2 * LONGEST_NAME;
+    }
+    for (size_t j = 0; j <= width; j++) {
+        row[j] = (int)j;
+    }
+    for (size_t i = 0; i < slice.length; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i + 1;
+        for (size_t j = 0; j < width; j++) {
+            int replaced = diagonal + (slice.text[i] != word[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = smallest(replaced, row[j] + 1, row[j + 1] + 1);
+        }
+    }
+    return row[width];
+}
+
+bool rfi_is_nearer(rfi_slice slice, const char *word, int *best)
+{
+    int distance = rfi_edit_distance(slice, word);
+    int allowed = 1 + (int)(slice.length / 3);
+    if (distance > allowed || distance >= *best) {
+        return false;
+    }
+    *best = distance;
+    return true;
+}
+
+void rfi_append(char *buffer, size_t size, size_t *used, const char *format, ...)
+{
+    size_t room = *used < size ? size - *used : 0;
+    va_list args;
+    va_start(args, format);
+    int written = vsnprintf(room ? buffer + *used : NULL, room, format, args);
+    va_end(args);
+    if (written > 0) {
+        *used += (size_t)written;
+    }
+}

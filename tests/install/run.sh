@@ -1,0 +1,80 @@
+#!/bin/sh
+# Installs a build into a scratch folder and uses it from outside, as a user would:  run.sh BUILD-FOLDER
+# Writes TAP.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cc=${CC:-cc}
+
+number=0
+check() { # check NAME COMMAND...
+    number=$((number + 1))
+    name=$1
+    shift
+    if ("$@") >"$scratch/log" 2>&1; then
+        echo "ok $number - $name"
+    else
+        echo "not ok $number - $name"
+        sed 's/^/# /' "$scratch/log"
+    fi
+}
+
+pkg() { PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name reef.pc)") pkg-config "$@"; }
+library_dir() { dirname "$(find "$prefix" -name libreef.so)"; }
+
+install_tree() {
+    cmake --install "$build" --prefix "$prefix" && [ -f "$prefix/include/reef/reef.h" ] &&
+        [ -f "$prefix/include/reef/version.h" ] && [ -n "$(find "$prefix" -name libreef.a)" ] &&
+        [ -n "$(find "$prefix" -name libreef.so.0)" ]
+}
+
+nothing_internal() { # only public headers, and no file that is a template
+    ! find "$prefix/include" -type f ! -path "$prefix/include/reef/*.h" | grep . && ! find "$prefix" -name '*.in' | grep .
+}
+
+command_runs() { "$prefix/bin/reef" --version | grep -F "$(pkg --modversion reef)"; }
+
+with_pkg_config() {
+    # shellcheck disable=SC2046 # a list of flags
+    "$cc" -std=c11 -Wall -Wextra -Werror "$here/use.c" -o "$scratch/use-shared" $(pkg --cflags --libs reef) &&
+        LD_LIBRARY_PATH=$(library_dir) "$scratch/use-shared" "$(pkg --modversion reef)"
+}
+
+# Only libreef.a is offered, and what it needs must come from Libs.private.
+with_pkg_config_static() {
+    # shellcheck disable=SC2046 # a list of flags
+    "$cc" -std=c11 "$here/use.c" -o "$scratch/use-static" $(pkg --cflags reef) -Wl,-Bstatic $(pkg --libs reef) \
+        -Wl,-Bdynamic $(pkg --static --libs-only-l reef | sed 's/-lreef//g') &&
+        "$scratch/use-static" "$(pkg --modversion reef)"
+}
+
+with_find_package() { # with_find_package TARGET
+    folder=$scratch/cmake-$1
+    cmake -S "$here/cmake" -B "$folder" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" -DREEF_TARGET="$1" \
+        -DREEF_VERSION="$(pkg --modversion reef)" -G Ninja && cmake --build "$folder" && "$folder/use" "$(pkg --modversion reef)"
+}
+
+prefix=$scratch/first
+check "installs headers and libraries" install_tree
+check "installs nothing internal" nothing_internal
+check "the command runs" command_runs
+check "pkg-config, shared" with_pkg_config
+check "pkg-config, static" with_pkg_config_static
+check "find_package, shared" with_find_package Reef::reef
+check "find_package, static" with_find_package Reef::reef_static
+
+mv "$prefix" "$scratch/moved"
+prefix=$scratch/moved
+rm -rf "$scratch"/cmake-* "$scratch"/use-*
+check "pkg-config after moving the tree" with_pkg_config
+check "find_package after moving the tree" with_find_package Reef::reef
+
+DESTDIR=$scratch/stage
+export DESTDIR
+prefix=/opt/reef
+check "DESTDIR" cmake --install "$build" --prefix "$prefix"
+check "DESTDIR is obeyed" test -x "$DESTDIR$prefix/bin/reef"
+echo "1..$number"
