@@ -1,0 +1,166 @@
+/* Aggregating rows by a rule, and the report that says who was believed.
+ *
+ * Shortest use:
+ *     reef_agg *agg = NULL;
+ *     reef_agg_create(&agg, "ref:efficiency=0.95", &error);
+ *     reef_agg_apply(agg, &(reef_input){.rows = rows}, K, M, REEF_F32, out, report, &error);
+ *     reef_agg_destroy(&agg);
+ * A spec is rule[:key=value,...], with pre-aggregators before it: "nnm:f=4 | ref". The last rule also takes
+ * nan=drop-row|drop-coordinate|error.
+ *
+ * Many calls of the same shape, no allocation: reef_plan_create once, reef_plan_apply often.
+ * Streams, ranks, own threads: begin, then for each pass observe every range and solve, then combine every range, end.
+ */
+#ifndef REEF_AGG_H
+#define REEF_AGG_H
+
+#include <reef/context.h>
+#include <reef/rule.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum reef_dtype { REEF_F32, REEF_F64 } reef_dtype;
+
+/* Aggregators: immutable after create, usable from many threads. */
+typedef struct reef_agg reef_agg;
+REEF_API reef_status reef_agg_create(reef_agg **agg, const char *spec, reef_error *error);
+REEF_API reef_status reef_agg_create_in(reef_context *context, reef_agg **agg, const char *spec, reef_error *error);
+REEF_API void reef_agg_destroy(reef_agg **agg);
+/* Writes the spec with every parameter spelled out, like snprintf; returns the length it needs. */
+REEF_API size_t reef_agg_print(const reef_agg *agg, char *text, size_t size);
+/* Traits of the whole pipe for its parameters (reef_trait bits). */
+REEF_API unsigned reef_agg_traits(const reef_agg *agg);
+/* The most liars among n rows that every stage of the pipe can bear by its own setting of f; -1: no stage states one. */
+REEF_API ptrdiff_t reef_agg_liars(const reef_agg *agg, ptrdiff_t n);
+
+/* Memory between aggregations of one receiver (rules with REEF_TRAIT_CENTRE). */
+typedef struct reef_state reef_state;
+
+/* What one aggregation works on. Everything but rows may be left zero. */
+typedef struct reef_input {
+    const void *const
+        *rows; /* K pointers to M contiguous numbers, any alignment; ignored by the plan's streaming calls */
+    const double *weights; /* K weights a_l >= 0, any positive sum; NULL: equal. Rows of weight 0 are left out */
+    const int64_t *ids;    /* K agent ids, NULL: 0..K-1; used in messages and by rules with a memory per sender */
+    bool has_self;         /* self says which row is the receiver's own */
+    ptrdiff_t self;
+    int64_t round;     /* number of this aggregation; rules that draw random numbers draw new ones per round */
+    reef_state *state; /* NULL: start afresh */
+} reef_input;
+
+/* --- The report --- */
+
+typedef struct reef_report reef_report;
+
+/* Why a row was left out as a whole. */
+typedef enum reef_reason { REEF_USED, REEF_ZERO_WEIGHT, REEF_NONFINITE } reef_reason;
+
+/* A report for `rows` agents; reusable. */
+REEF_API reef_status reef_report_create(reef_report **report, ptrdiff_t rows, reef_error *error);
+REEF_API reef_status reef_report_create_in(reef_context *context, reef_report **report, ptrdiff_t rows,
+                                           reef_error *error);
+REEF_API void reef_report_destroy(reef_report **report);
+/* Also keep the effective weights of every coordinate: shares[l * M + m] = abar_l(m), K x M doubles owned by the caller
+ * (segments follow each other along m). centre, if not NULL, receives M doubles: the share of the origin or centre. */
+REEF_API void reef_report_keep_shares(reef_report *report, double *shares, double *centre);
+
+/* Trust of each agent: mean over coordinates of abar_l(m) / a_l. 1 is its fair share, 0 means ignored. */
+REEF_API const double *reef_report_trust(const reef_report *report);
+/* Share of the coordinates at which each agent was rejected (abar_l(m) = 0). */
+REEF_API const double *reef_report_rejected(const reef_report *report);
+REEF_API reef_reason reef_report_reason(const reef_report *report, ptrdiff_t row);
+/* Rows left out because they hold NaN or Inf, and single entries left out (nan=drop-coordinate). */
+REEF_API ptrdiff_t reef_report_dropped(const reef_report *report);
+REEF_API int64_t reef_report_masked(const reef_report *report);
+/* Mean share of the origin (clip, arc) or of the remembered centre (cclip). */
+REEF_API double reef_report_centre_share(const reef_report *report);
+REEF_API double reef_report_mean_iterations(const reef_report *report);
+REEF_API int reef_report_max_iterations(const reef_report *report);
+/* Columns, blocks or vectors whose iteration met its cap before its tolerance. */
+REEF_API int64_t reef_report_unconverged(const reef_report *report);
+
+/* --- One call --- */
+
+/* Aggregates K rows of M numbers into out (M numbers of the same type, not overlapping a row). report may be NULL.
+ * An argument error leaves out untouched; after a data error its content is unspecified. */
+REEF_API reef_status reef_agg_apply(const reef_agg *agg, const reef_input *input, ptrdiff_t rows, ptrdiff_t length,
+                                    reef_dtype dtype, void *out, reef_report *report, reef_error *error);
+
+/* --- Plans --- */
+
+typedef struct reef_plan reef_plan;
+
+/* A model is one or more segments (tensors, layers): each row is one pointer per segment. */
+typedef struct reef_shape {
+    ptrdiff_t rows;           /* K, the most rows one aggregation has */
+    ptrdiff_t segments;       /* >= 1 */
+    const ptrdiff_t *lengths; /* coordinates of each segment, >= 1 */
+    reef_dtype dtype;
+    ptrdiff_t workers; /* threads that will call observe and combine at the same time; 0 means 1 */
+} reef_shape;
+
+/* Memory a plan needs, exactly, and a plan placed in memory of the caller (aligned for any type; must outlive the plan;
+ * no destroy needed). The agg must outlive the plan. */
+REEF_API reef_status reef_plan_size(const reef_agg *agg, const reef_shape *shape, size_t *bytes, reef_error *error);
+REEF_API reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_shape *shape, void *memory,
+                                    size_t bytes, reef_error *error);
+REEF_API reef_status reef_plan_create(reef_plan **plan, const reef_agg *agg, const reef_shape *shape,
+                                      reef_error *error);
+REEF_API void reef_plan_destroy(reef_plan **plan);
+
+/* One aggregation of one segment, or of all segments: rows[s][l] is row l of segment s. Allocates nothing. */
+REEF_API reef_status reef_plan_apply(reef_plan *plan, const reef_input *input, void *out, reef_report *report,
+                                     reef_error *error);
+REEF_API reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input *input, const void *const *const *rows,
+                                              void *const *out, reef_report *report, reef_error *error);
+
+/* --- Streaming: bring your own loop and threads ---
+ *     begin
+ *     repeat { for (pass = 0; pass < passes; pass++) { observe every range; solve }
+ *              combine every range
+ *              if (!reef_plan_suspect(plan)) break;
+ *              scan every range; reef_plan_drop }        (non-finite rows, at most once)
+ *     end
+ * Ranges [m0, m1) of a segment start at multiples of the grain and end at one or at the segment's end; rows are K
+ * pointers to coordinate m0 of that segment. Different ranges may be handled at the same time by different workers. The
+ * result does not depend on the order, the ranges or the number of workers. */
+REEF_API reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_report *report, reef_error *error);
+REEF_API ptrdiff_t reef_plan_passes(const reef_plan *plan);
+REEF_API ptrdiff_t reef_plan_grain(const reef_plan *plan);
+REEF_API reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
+                                       const void *const *rows, reef_error *error);
+REEF_API reef_status reef_plan_solve(reef_plan *plan, reef_error *error);
+/* Elementwise rules without a report take ranges of any start. */
+REEF_API reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
+                                       const void *const *rows, void *out, reef_error *error);
+/* True when observe or combine met non-finite values under nan=drop-row or error: the results so far are void. */
+REEF_API bool reef_plan_suspect(const reef_plan *plan);
+/* Marks the rows that hold non-finite values in this range. */
+REEF_API reef_status reef_plan_scan(reef_plan *plan, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
+                                    const void *const *rows, reef_error *error);
+/* Leaves the marked rows out (or refuses them, under nan=error) and starts again at the first pass. */
+REEF_API reef_status reef_plan_drop(reef_plan *plan, reef_error *error);
+/* Completes the report and the state. */
+REEF_API reef_status reef_plan_end(reef_plan *plan, reef_error *error);
+
+/* --- States --- */
+
+REEF_API reef_status reef_state_create(reef_state **state, const reef_agg *agg, const reef_shape *shape,
+                                       reef_error *error);
+REEF_API void reef_state_destroy(reef_state **state);
+/* Forgets everything. */
+REEF_API void reef_state_reset(reef_state *state);
+/* The remembered centre of a segment in the shape's dtype, NULL before the first aggregation. */
+REEF_API const void *reef_state_centre(const reef_state *state, ptrdiff_t segment);
+/* Sets the centre (all segments must be set before it counts): restores a saved state, or gives a first guess. */
+REEF_API reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const void *centre, reef_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

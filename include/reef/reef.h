@@ -1,0 +1,12 @@
+/* Reef: robust and efficient learning over networks. This header includes the whole public interface. */
+#ifndef REEF_REEF_H
+#define REEF_REEF_H
+
+#include <reef/agg.h>
+#include <reef/context.h>
+#include <reef/field.h>
+#include <reef/rule.h>
+#include <reef/status.h>
+#include <reef/version.h>
+
+#endif

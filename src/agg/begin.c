@@ -1,0 +1,297 @@
+/* Starting an aggregation: weights, rows in use, liars to expect, order of calls. */
+#include "agg/plan.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+/* a_l = weight / sum, over rows of positive weight. */
+static reef_status read_weights(reef_plan *plan, const double *given, reef_error *error)
+{
+    double *a = plan->m.weights;
+    double largest = 0;
+    double sum = 0;
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        double weight = given ? given[l] : 1;
+        if (!isfinite(weight) || weight < 0) {
+            return rfi_fail(error, REEF_E_WEIGHTS, "weight %td is %g; weights are finite and not negative", l, weight);
+        }
+        largest = weight > largest ? weight : largest;
+        a[l] = weight;
+    }
+    if (largest == 0) {
+        return rfi_fail(error, REEF_E_WEIGHTS, "all %td weights are zero; at least one must be positive", plan->rows);
+    }
+    /* dividing by the largest first keeps huge weights from overflowing the sum */
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        a[l] /= largest;
+        sum += a[l];
+    }
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        a[l] /= sum;
+    }
+    return REEF_OK;
+}
+
+static bool all_equal(const double *a, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 1; i < n; i++) {
+        if (a[i] != a[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static reef_status list_active(reef_plan *plan, reef_error *error)
+{
+    rfi_memory *m = &plan->m;
+    ptrdiff_t n = 0;
+    double sum = 0;
+    plan->n_positive = 0;
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        plan->n_positive += m->weights[l] > 0;
+        if (m->reason[l] == REEF_USED) {
+            m->active[n] = l;
+            m->raw_weights[n] = m->weights[l];
+            sum += m->weights[l];
+            n++;
+        }
+    }
+    if (n == 0) {
+        return rfi_fail(error, REEF_E_NO_ROWS, "none of the %td rows is left: every one holds NaN or Inf",
+                        plan->n_positive);
+    }
+    plan->equal_raw = all_equal(m->raw_weights, n);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        /* equal weights are exactly equal, whatever the rounding of the sum */
+        m->raw_weights[i] = plan->equal_raw ? 1 / (double)n : m->raw_weights[i] / sum;
+    }
+    plan->n_raw = n;
+    return REEF_OK;
+}
+
+static reef_status check_liars(const rfi_stage *stage, ptrdiff_t liars, ptrdiff_t n, reef_error *error)
+{
+    ptrdiff_t most = stage->rule->bound(stage->params, n);
+    if (liars <= most) {
+        return REEF_OK;
+    }
+    return rfi_fail(error, REEF_E_LIARS, "%s: f = %td liars among n = %td rows; it needs %s, so at most f = %td",
+                    stage->rule->name, liars, n, stage->rule->bound_text, most);
+}
+
+/* f of each stage: as set for all rows of positive weight, less those already found out. */
+static reef_status count_liars(reef_plan *plan, reef_error *error)
+{
+    ptrdiff_t n_before = plan->n_positive;
+    ptrdiff_t n = plan->n_raw;
+    for (ptrdiff_t i = 0; i < plan->agg->count; i++) {
+        const rfi_stage *stage = &plan->agg->stages[i];
+        if (stage->liars) {
+            const reef_liars *set = (const void *)((const char *)stage->params + stage->liars->offset);
+            ptrdiff_t liars = rfi_stage_liars(stage, set->kind == REEF_LIARS_MAX ? n : n_before);
+            if (set->kind != REEF_LIARS_MAX) {
+                liars = liars > plan->dropped ? liars - plan->dropped : 0;
+            }
+            reef_status status = check_liars(stage, liars, n, error);
+            if (status != REEF_OK) {
+                return status;
+            }
+            plan->liars[i] = liars;
+        }
+        if (stage->rule->feasible && !stage->rule->feasible(stage->params, n, plan->liars[i])) {
+            return rfi_fail(error, REEF_E_RANGE, "%s: n = %td rows with f = %td take too long to search; %s",
+                            stage->rule->name, n, plan->liars[i], stage->rule->limit_text);
+        }
+        if (stage->rule->mixed) {
+            n_before = stage->rule->mixed(stage->params, n_before);
+            n = stage->rule->mixed(stage->params, n);
+        }
+    }
+    plan->n_mixed = n;
+    return REEF_OK;
+}
+
+static reef_status check_weights_used(const reef_plan *plan, reef_error *error)
+{
+    if (plan->equal_raw) {
+        return REEF_OK;
+    }
+    for (ptrdiff_t i = 0; i < plan->agg->count; i++) {
+        const rfi_stage *stage = &plan->agg->stages[i];
+        unsigned traits = stage->rule->traits_of ? stage->rule->traits_of(stage->params) : stage->rule->traits;
+        if (!(traits & REEF_TRAIT_WEIGHTS)) {
+            return rfi_fail(error, REEF_E_WEIGHTS,
+                            "%s cannot use unequal weights; give equal ones, or a rule that can (`reef list` tells)",
+                            stage->rule->name);
+        }
+    }
+    return REEF_OK;
+}
+
+static ptrdiff_t find_self(const reef_plan *plan)
+{
+    for (ptrdiff_t i = 0; plan->input.has_self && i < plan->n_raw; i++) {
+        if (plan->m.active[i] == plan->input.self) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+reef_status rfi_plan_select(reef_plan *plan, reef_error *error)
+{
+    reef_status status = list_active(plan, error);
+    if (status == REEF_OK) {
+        status = check_weights_used(plan, error);
+    }
+    if (status == REEF_OK) {
+        status = count_liars(plan, error);
+    }
+    if (status != REEF_OK) {
+        return status;
+    }
+    memcpy(plan->m.mixed_weights, plan->m.raw_weights, (size_t)plan->n_raw * sizeof(double));
+    plan->equal_mixed = plan->equal_raw;
+    plan->self = find_self(plan);
+    plan->pass = 0;
+    atomic_store(&plan->any_suspect, false);
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        atomic_store(&plan->m.suspect[l], false);
+    }
+    for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
+        plan->m.workers[i].covered = 0;
+    }
+    rfi_report_begin(plan);
+    return REEF_OK;
+}
+
+static reef_status check_input(const reef_plan *plan, const reef_input *input, const reef_report *report,
+                               reef_error *error)
+{
+    if (input->has_self && (input->self < 0 || input->self >= plan->rows)) {
+        return rfi_fail(error, REEF_E_ARG, "self = %td is not one of the rows 0 to %td", input->self, plan->rows - 1);
+    }
+    if ((plan->needs & REEF_NEED_SELF) && !input->has_self) {
+        return rfi_fail(error, REEF_E_ARG, "%s with keep_self must be told which row is the receiver's own (self)",
+                        plan->rule->name);
+    }
+    if (input->state && !rfi_state_fits(input->state, plan)) {
+        return rfi_fail(error, REEF_E_ARG, "the state was made for another shape than the plan");
+    }
+    return rfi_report_fits(report, plan->rows, error);
+}
+
+reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_report *report, reef_error *error)
+{
+    if (!plan || !input) {
+        return rfi_fail(error, REEF_E_ARG, "reef_plan_begin: %s is NULL", plan ? "input" : "plan");
+    }
+    plan->begun = false;
+    reef_status status = check_input(plan, input, report, error);
+    if (status == REEF_OK) {
+        status = read_weights(plan, input->weights, error);
+    }
+    if (status != REEF_OK) {
+        return status;
+    }
+    plan->input = *input;
+    plan->report = report;
+    plan->dropped = 0;
+    plan->centre_known = input->state && rfi_state_known(input->state);
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        plan->m.reason[l] = plan->m.weights[l] > 0 ? REEF_USED : REEF_ZERO_WEIGHT;
+    }
+    status = rfi_plan_select(plan, error);
+    plan->begun = status == REEF_OK;
+    return status;
+}
+
+bool reef_plan_suspect(const reef_plan *plan)
+{
+    return atomic_load(&((reef_plan *)(uintptr_t)plan)->any_suspect);
+}
+
+reef_status reef_plan_scan(reef_plan *plan, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1, const void *const *rows,
+                           reef_error *error)
+{
+    reef_status status = rfi_check_range(plan, 0, segment, m0, m1, rows, false, error);
+    for (ptrdiff_t i = 0; status == REEF_OK && i < plan->n_raw; i++) {
+        ptrdiff_t l = plan->m.active[i];
+        for (ptrdiff_t m = 0; m < m1 - m0; m++) {
+            if (!isfinite(rfi_load(plan->dtype, rows[l], m))) {
+                atomic_store(&plan->m.suspect[l], true);
+                break;
+            }
+        }
+    }
+    return status;
+}
+
+static reef_status refuse_rows(const reef_plan *plan, reef_error *error)
+{
+    ptrdiff_t first = -1;
+    ptrdiff_t bad = 0;
+    for (ptrdiff_t l = plan->rows - 1; l >= 0; l--) {
+        if (atomic_load(&plan->m.suspect[l])) {
+            first = l;
+            bad++;
+        }
+    }
+    int64_t id = plan->input.ids ? plan->input.ids[first] : first;
+    return rfi_fail(error, REEF_E_NONFINITE,
+                    "%td of %td rows hold NaN or Inf, the first of agent %lld, and the policy is nan=error", bad,
+                    plan->n_positive, (long long)id);
+}
+
+reef_status reef_plan_drop(reef_plan *plan, reef_error *error)
+{
+    if (!plan || !plan->begun) {
+        return rfi_fail(error, REEF_E_ORDER, "reef_plan_drop: no aggregation was begun");
+    }
+    if (plan->agg->nan == RFI_NAN_ERROR) {
+        plan->begun = false;
+        return refuse_rows(plan, error);
+    }
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        if (plan->m.reason[l] == REEF_USED && atomic_load(&plan->m.suspect[l])) {
+            plan->m.reason[l] = REEF_NONFINITE;
+            plan->dropped++;
+        }
+    }
+    reef_status status = rfi_plan_select(plan, error);
+    plan->begun = status == REEF_OK;
+    return status;
+}
+
+reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
+                            const void *const *rows, bool aligned, reef_error *error)
+{
+    if (!plan || !rows) {
+        return rfi_fail(error, REEF_E_ARG, "the %s is NULL", plan ? "array of rows" : "plan");
+    }
+    if (!plan->begun) {
+        return rfi_fail(error, REEF_E_ORDER, "no aggregation was begun on this plan; call reef_plan_begin first");
+    }
+    if (worker < 0 || worker >= plan->worker_count) {
+        return rfi_fail(error, REEF_E_ARG, "worker %td; the plan has %td", worker, plan->worker_count);
+    }
+    if (segment < 0 || segment >= plan->segments) {
+        return rfi_fail(error, REEF_E_ARG, "segment %td; the plan has %td", segment, plan->segments);
+    }
+    ptrdiff_t length = plan->m.lengths[segment];
+    if (m0 < 0 || m0 >= m1 || m1 > length) {
+        return rfi_fail(error, REEF_E_ARG, "range %td to %td of a segment with %td coordinates", m0, m1, length);
+    }
+    if (aligned && (m0 % plan->grain || (m1 % plan->grain && m1 != length))) {
+        return rfi_fail(error, REEF_E_ARG, "range %td to %td must start and end at multiples of the grain %td", m0, m1,
+                        plan->grain);
+    }
+    for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
+        if (!rows[plan->m.active[i]]) {
+            return rfi_fail(error, REEF_E_ARG, "row %td is NULL", plan->m.active[i]);
+        }
+    }
+    return REEF_OK;
+}

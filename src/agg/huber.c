@@ -1,0 +1,30 @@
+/* huber: M-estimate of location per coordinate with Huber's b(r) = min(1, k/|r|), k = 1.345 at 95 % efficiency. Monotone, so
+ * the solution is unique; outliers are never rejected but their pull is bounded. See mrule.c. */
+#include "agg/mrule.h"
+#include "agg/rules.h"
+
+static reef_status huber_prepare(void *params, reef_error *error)
+{
+    return rfi_mrule_prepare(RFI_HUBER, params, error);
+}
+
+static double huber_column(const void *params, const reef_column *column, double *share, reef_effort *effort)
+{
+    return rfi_mrule_column(RFI_HUBER, params, column, share, effort);
+}
+
+const reef_rule rfi_agg_huber = {
+    .name = "huber",
+    .summary = "M-estimate with Huber's function: outliers keep a bounded pull",
+    .citation = "Huber, Robust estimation of a location parameter (1964)",
+    .traits = RFI_MRULE_TRAITS,
+    .fields = rfi_mrule_fields,
+    .field_count = RFI_MRULE_FIELD_COUNT,
+    .params_size = sizeof(rfi_mrule_params),
+    .prepare = huber_prepare,
+    .traits_of = rfi_mrule_traits,
+    .tune = rfi_mrule_tune,
+    .relative_floor = rfi_mrule_relative_floor,
+    .scale = rfi_mrule_scale,
+    .column = huber_column,
+};

@@ -1,0 +1,346 @@
+/* Plans: shape checks, memory layout, create and destroy. */
+#include "agg/plan.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+/* Memory that Gram sums of different slots may take together, beyond the one slot every segment needs. */
+static const ptrdiff_t slot_bytes_max = (ptrdiff_t)64 << 20;
+/* More slots than this serve no thread count we know. */
+enum { SLOTS_WANTED = 64 };
+
+static const rfi_stage *last_stage(const reef_agg *agg)
+{
+    return &agg->stages[agg->count - 1];
+}
+
+static reef_status check_shape(const reef_agg *agg, const reef_shape *shape, reef_error *error)
+{
+    if (!agg || !shape) {
+        return rfi_fail(error, REEF_E_ARG, "a plan needs an aggregator and a shape; one of them is NULL");
+    }
+    if (shape->rows < 1) {
+        return rfi_fail(error, REEF_E_ARG, "K = %td rows; there must be at least one", shape->rows);
+    }
+    if (shape->segments < 1 || !shape->lengths) {
+        return rfi_fail(error, REEF_E_ARG, "a shape has at least one segment, and their lengths");
+    }
+    if (shape->dtype != REEF_F32 && shape->dtype != REEF_F64) {
+        return rfi_fail(error, REEF_E_ARG, "dtype %d is unknown; REEF_F32 and REEF_F64 are", (int)shape->dtype);
+    }
+    if (shape->workers < 0 || shape->workers > 4096) {
+        return rfi_fail(error, REEF_E_ARG, "workers = %td; 0 to 4096 are possible", shape->workers);
+    }
+    ptrdiff_t total = 0;
+    ptrdiff_t bytes = 0;
+    for (ptrdiff_t s = 0; s < shape->segments; s++) {
+        if (shape->lengths[s] < 1) {
+            return rfi_fail(error, REEF_E_ARG, "M = %td coordinates in segment %td; there must be at least one",
+                            shape->lengths[s], s);
+        }
+        if (!rfi_add(total, shape->lengths[s], &total)) {
+            return rfi_fail(error, REEF_E_OVERFLOW, "the lengths of the segments overflow when added");
+        }
+    }
+    if (!rfi_mul(total, shape->rows, &bytes) || !rfi_mul(bytes, (ptrdiff_t)sizeof(double), &bytes)) {
+        return rfi_fail(error, REEF_E_OVERFLOW, "K x M = %td x %td numbers do not fit in memory addresses", shape->rows,
+                        total);
+    }
+    return REEF_OK;
+}
+
+/* Which Gram passes the pipe needs (see plan.h). */
+static void choose_passes(reef_plan *plan)
+{
+    const reef_agg *agg = plan->agg;
+    unsigned mix_needs = 0;
+    for (ptrdiff_t i = 0; i + 1 < agg->count; i++) {
+        mix_needs |= agg->stages[i].rule->needs(agg->stages[i].params);
+    }
+    bool piped = agg->count > 1;
+    bool local = plan->scope > 0; /* blocks are solved inside combine, without a pass */
+    bool weighs = plan->rule->weigh != NULL;
+    bool own_rows = plan->scope == REEF_SCOPE_SEGMENT || (plan->needs & (REEF_NEED_MEDIAN | REEF_NEED_CENTRE));
+    bool own_pass = weighs && !local && piped && own_rows;
+    bool shared = weighs && !local && !own_pass;
+    unsigned first = mix_needs | (shared ? plan->needs : 0);
+    plan->passes = 0;
+    if (piped || shared) {
+        plan->spaces[plan->passes++] =
+            (rfi_space){false, first & REEF_NEED_ORIGIN, shared && (plan->needs & REEF_NEED_CENTRE)};
+    }
+    if (own_pass) {
+        plan->spaces[plan->passes++] =
+            (rfi_space){true, plan->needs & REEF_NEED_ORIGIN, plan->needs & REEF_NEED_CENTRE};
+    }
+    plan->gram_any = plan->passes > 0 || (weighs && local);
+}
+
+static ptrdiff_t tiles_of(ptrdiff_t length)
+{
+    return (length - 1) / RFI_TILE + 1;
+}
+
+static ptrdiff_t slots_of(ptrdiff_t length, int levels)
+{
+    return ((tiles_of(length) - 1) >> levels) + 1;
+}
+
+static ptrdiff_t count_slots(const reef_shape *shape, int levels)
+{
+    ptrdiff_t slots = 0;
+    for (ptrdiff_t s = 0; s < shape->segments; s++) {
+        slots += slots_of(shape->lengths[s], levels);
+    }
+    return slots;
+}
+
+/* The smallest slots that keep their number and memory in bounds. */
+static void choose_slots(reef_plan *plan, const reef_shape *shape)
+{
+    ptrdiff_t points = shape->rows + 2;
+    ptrdiff_t bytes = 0;
+    if (!plan->gram_any || !rfi_mul(points, points + 1, &bytes) ||
+        !rfi_mul(bytes / 2, (ptrdiff_t)sizeof(double), &bytes)) {
+        bytes = (ptrdiff_t)sizeof(double);
+    }
+    ptrdiff_t extra = slot_bytes_max / bytes;
+    extra = extra > SLOTS_WANTED ? SLOTS_WANTED : extra;
+    plan->slot_levels = 0;
+    while (count_slots(shape, plan->slot_levels) > shape->segments + extra) {
+        plan->slot_levels++;
+    }
+}
+
+/* Depth of the tree over the tiles of one block, for blocks solved inside combine. */
+static void choose_block(reef_plan *plan, const reef_shape *shape)
+{
+    ptrdiff_t longest = 1;
+    for (ptrdiff_t s = 0; s < shape->segments; s++) {
+        longest = shape->lengths[s] > longest ? shape->lengths[s] : longest;
+    }
+    ptrdiff_t block = plan->scope < longest ? (ptrdiff_t)plan->scope : longest;
+    plan->block_levels = 0;
+    while (plan->scope > 0 && slots_of(block, plan->block_levels) > 1) {
+        plan->block_levels++;
+    }
+}
+
+/* Grain: whole slots and whole blocks; a block that shares no small multiple with a slot makes it the segment. */
+static void choose_grain(reef_plan *plan)
+{
+    ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
+    ptrdiff_t block = plan->scope > 0 ? (ptrdiff_t)plan->scope : 1;
+    ptrdiff_t a = slot;
+    ptrdiff_t b = block;
+    while (b) {
+        ptrdiff_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    if (!rfi_mul(slot / a, block, &plan->grain)) {
+        plan->grain = PTRDIFF_MAX;
+    }
+}
+
+static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
+{
+    ptrdiff_t k = plan->rows;
+    ptrdiff_t points = k + 2;
+    ptrdiff_t gram = plan->gram_any ? points : 0;
+    ptrdiff_t packed = plan->gram_any ? rfi_packed_length(points) : 0;
+    ptrdiff_t tree = rfi_treesum_rows(plan->slot_levels);
+    bool local = plan->scope > 0;
+    int gram_levels = plan->block_levels > plan->slot_levels ? plan->block_levels : plan->slot_levels;
+    w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));
+    w->hole = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(bool));
+    w->points = rfi_arena_take(arena, points, 1, sizeof(double));
+    w->gap = rfi_arena_take(arena, k, 1, sizeof(bool));
+    w->refill = rfi_arena_take(arena, k, 1, sizeof(double));
+    w->centred = rfi_arena_take(arena, gram, RFI_CHUNK, sizeof(double));
+    w->share = rfi_arena_take(arena, points, 1, sizeof(double));
+    w->raw_share = rfi_arena_take(arena, k + 1, 1, sizeof(double));
+    w->x = rfi_arena_take(arena, k, 1, sizeof(double));
+    w->a = rfi_arena_take(arena, k, 1, sizeof(double));
+    w->x_share = rfi_arena_take(arena, k, 1, sizeof(double));
+    w->where = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
+    w->work = rfi_arena_take(arena, k, 4, sizeof(double));
+    w->index = rfi_arena_take(arena, k, 2, sizeof(ptrdiff_t));
+    w->scales = rfi_arena_take(arena, plan->rule->relative_floor ? RFI_TILE : 0, 1, sizeof(double));
+    w->gram.memory = rfi_arena_take(arena, rfi_treesum_rows(gram_levels), packed, sizeof(double));
+    w->trust.memory = rfi_arena_take(arena, tree, k + 1, sizeof(double));
+    w->trust.length = k + 1;
+    w->packed = rfi_arena_take(arena, packed, 1, sizeof(double));
+    w->rejected = rfi_arena_take(arena, k, 1, sizeof(int64_t));
+    w->block_gram = rfi_arena_take(arena, local ? gram : 0, gram, sizeof(double));
+    w->block_share = rfi_arena_take(arena, local ? points : 0, 1, sizeof(double));
+    w->solve_work = rfi_arena_take(arena, gram + (gram ? 8 : 0), gram, sizeof(double));
+    w->solve_index = rfi_arena_take(arena, gram, 4, sizeof(ptrdiff_t));
+    w->far = rfi_arena_take(arena, gram, 1, sizeof(bool));
+}
+
+/* Takes everything a plan needs from the arena; with a measuring arena all pointers stay NULL. */
+static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
+{
+    rfi_memory *m = &plan->m;
+    ptrdiff_t k = plan->rows;
+    ptrdiff_t points = k + 2;
+    ptrdiff_t slots = count_slots(shape, plan->slot_levels);
+    bool piped = plan->agg->count > 1;
+    m->offsets = rfi_arena_take(arena, plan->segments + 1, 1, sizeof(ptrdiff_t));
+    m->lengths = rfi_arena_take(arena, plan->segments, 1, sizeof(ptrdiff_t));
+    m->slot_starts = rfi_arena_take(arena, plan->segments + 1, 1, sizeof(ptrdiff_t));
+    m->weights = rfi_arena_take(arena, k, 1, sizeof(double));
+    m->raw_weights = rfi_arena_take(arena, k, 1, sizeof(double));
+    m->mixed_weights = rfi_arena_take(arena, k, 1, sizeof(double));
+    m->stage_weights = rfi_arena_take(arena, k, 1, sizeof(double));
+    m->active = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
+    m->reason = rfi_arena_take(arena, k, 1, sizeof(unsigned char));
+    m->suspect = rfi_arena_take(arena, k, 1, sizeof(atomic_bool));
+    m->matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
+    m->stage_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
+    m->next_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
+    m->gram = rfi_arena_take(arena, plan->gram_any ? points : 0, points, sizeof(double));
+    m->next_gram = rfi_arena_take(arena, piped ? points : 0, points, sizeof(double));
+    m->gram_slots = rfi_arena_take(arena, plan->passes ? slots : 0, rfi_packed_length(points), sizeof(double));
+    m->trust_slots = rfi_arena_take(arena, slots, k + 1, sizeof(double));
+    m->shares = rfi_arena_take(arena, plan->scope == REEF_SCOPE_SEGMENT ? plan->segments : 1, points, sizeof(double));
+    m->workers = rfi_arena_take(arena, plan->worker_count, 1, sizeof(rfi_worker));
+    for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
+        rfi_worker measured = {0};
+        rfi_worker *w = m->workers ? &m->workers[i] : &measured;
+        *w = measured;
+        lay_out_worker(plan, arena, w);
+    }
+}
+
+static void describe(reef_plan *plan, const reef_agg *agg, const reef_shape *shape)
+{
+    const rfi_stage *last = last_stage(agg);
+    *plan = (reef_plan){.agg = agg, .rule = last->rule, .params = last->params};
+    plan->rows = shape->rows;
+    plan->segments = shape->segments;
+    plan->dtype = shape->dtype;
+    plan->worker_count = shape->workers ? shape->workers : 1;
+    plan->needs = plan->rule->needs ? plan->rule->needs(plan->params) : 0;
+    plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
+    for (ptrdiff_t s = 0; s < shape->segments; s++) {
+        plan->total += shape->lengths[s];
+    }
+    choose_passes(plan);
+    choose_slots(plan, shape);
+    choose_block(plan, shape);
+    choose_grain(plan);
+}
+
+/* Bytes for the plan struct itself, then its memory. */
+static reef_status measure(reef_plan *plan, const reef_agg *agg, const reef_shape *shape, size_t *bytes,
+                           reef_error *error)
+{
+    reef_status status = check_shape(agg, shape, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    describe(plan, agg, shape);
+    rfi_arena arena = {0};
+    (void)rfi_arena_take(&arena, 1, 1, sizeof(reef_plan));
+    lay_out(plan, &arena, shape);
+    if (arena.overflow) {
+        return rfi_fail(error, REEF_E_OVERFLOW, "a plan for %td rows and %td segments does not fit in memory addresses",
+                        shape->rows, shape->segments);
+    }
+    *bytes = (size_t)arena.used;
+    return REEF_OK;
+}
+
+reef_status reef_plan_size(const reef_agg *agg, const reef_shape *shape, size_t *bytes, reef_error *error)
+{
+    reef_plan plan;
+    if (!bytes) {
+        return rfi_fail(error, REEF_E_ARG, "reef_plan_size: bytes is NULL");
+    }
+    return measure(&plan, agg, shape, bytes, error);
+}
+
+static void fill_tables(reef_plan *plan, const reef_shape *shape)
+{
+    rfi_memory *m = &plan->m;
+    m->offsets[0] = 0;
+    m->slot_starts[0] = 0;
+    for (ptrdiff_t s = 0; s < plan->segments; s++) {
+        ptrdiff_t length = shape->lengths[s];
+        m->lengths[s] = length;
+        m->offsets[s + 1] = m->offsets[s] + length;
+        m->slot_starts[s + 1] = m->slot_starts[s] + slots_of(length, plan->slot_levels);
+    }
+}
+
+reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_shape *shape, void *memory, size_t bytes,
+                           reef_error *error)
+{
+    reef_plan described;
+    size_t needed = 0;
+    if (!plan || !memory) {
+        return rfi_fail(error, REEF_E_ARG, "reef_plan_init: %s is NULL", plan ? "memory" : "plan");
+    }
+    reef_status status = measure(&described, agg, shape, &needed, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    if (bytes < needed) {
+        return rfi_fail(error, REEF_E_ARG, "the plan needs %zu bytes (reef_plan_size tells); %zu were given", needed,
+                        bytes);
+    }
+    rfi_arena arena = {.base = memory};
+    reef_plan *made = rfi_arena_take(&arena, 1, 1, sizeof *made);
+    lay_out(&described, &arena, shape);
+    *made = described;
+    fill_tables(made, shape);
+    *plan = made;
+    return REEF_OK;
+}
+
+reef_status reef_plan_create(reef_plan **plan, const reef_agg *agg, const reef_shape *shape, reef_error *error)
+{
+    size_t bytes = 0;
+    if (!plan) {
+        return rfi_fail(error, REEF_E_ARG, "reef_plan_create: plan is NULL");
+    }
+    reef_status status = reef_plan_size(agg, shape, &bytes, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    void *memory = rfi_allocate(agg->context, bytes);
+    if (!memory) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for a plan of %zu bytes", bytes);
+    }
+    status = reef_plan_init(plan, agg, shape, memory, bytes, error);
+    if (status != REEF_OK) {
+        rfi_release(agg->context, memory);
+        return status;
+    }
+    (*plan)->owned = memory;
+    return REEF_OK;
+}
+
+void reef_plan_destroy(reef_plan **plan)
+{
+    if (!plan || !*plan) {
+        return;
+    }
+    const reef_context *context = (*plan)->agg->context;
+    void *memory = (*plan)->owned;
+    *plan = NULL;
+    rfi_release(context, memory);
+}
+
+ptrdiff_t reef_plan_passes(const reef_plan *plan)
+{
+    return plan->passes;
+}
+
+ptrdiff_t reef_plan_grain(const reef_plan *plan)
+{
+    return plan->grain;
+}

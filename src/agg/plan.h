@@ -1,0 +1,168 @@
+/* Inside of a reef_plan: one aggregation from rows to result.
+ *
+ *   raw rows --fetch--> points of a column --mix (matrix C)--> mixed rows --column rule or weighted sum--> out
+ *
+ * K     rows the plan is made for          n_raw    rows in use (weight > 0, not dropped)
+ * P     points: rows, origin, centre       n_mixed  rows after the pre-aggregators (= n_raw without them)
+ * A pass sums the Gram matrix of its points over all coordinates: first that of the raw rows, for pre-aggregators and
+ * for the rule; then, if the rule measures from the median or the centre of its own mixed rows, that of the mixed rows.
+ *
+ * Files: plan.c lays out memory, begin.c starts an aggregation, fetch.c reads columns, observe.c sums, solve.c turns
+ * sums into shares, combine.c makes the result, apply.c is the loop around them, report.c and state.c what remains.
+ */
+#ifndef RFI_AGG_PLAN_H
+#define RFI_AGG_PLAN_H
+
+#include "agg/pipeline.h"
+#include "base/memory.h"
+#include "num/treesum.h"
+
+#include <stdatomic.h>
+
+/* Coordinates fetched at a time. */
+enum { RFI_CHUNK = 64 };
+
+/* Which rows a Gram matrix is about. */
+typedef struct rfi_space {
+    bool mixed;  /* of the mixed rows, else of the raw ones */
+    bool origin; /* 0 is a point */
+    bool centre; /* the remembered centre is a point */
+} rfi_space;
+
+typedef struct rfi_worker {
+    double *tile;       /* RFI_CHUNK columns of K raw values */
+    bool *hole;         /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
+    double *points;     /* K + 2 values of one column of a space */
+    bool *gap;          /* K: mixed row has no value at this column */
+    double *refill;     /* K: factor by which the rest of a mixed row stands in for its holes */
+    double *centred;    /* (K + 2) x RFI_CHUNK, for Gram sums */
+    double *share;      /* K + 2: effective weights on the points of the rule's space */
+    double *raw_share;  /* K + 1: effective weights on raw rows, and on origin or centre together */
+    double *x;          /* K: values handed to the column rule */
+    double *a;          /* K: their weights */
+    double *x_share;    /* K: its answer */
+    ptrdiff_t *where;   /* K: which point each value is */
+    double *work;       /* 4 K, for the rule */
+    ptrdiff_t *index;   /* 2 K, for the rule */
+    double *scales;     /* RFI_TILE, for scale floors relative to a tile */
+    double *block_gram; /* (K+2)^2 and, for shares solved inside combine, what solve needs */
+    double *block_share;
+    double *solve_work;
+    ptrdiff_t *solve_index;
+    bool *far;
+    rfi_treesum gram;
+    rfi_treesum trust;
+    double *packed;    /* one finished Gram sum */
+    int64_t *rejected; /* K */
+    int64_t masked;
+    int64_t iterations;
+    int64_t solved; /* columns, blocks or vectors that iterations counts */
+    int64_t unconverged;
+    int64_t covered; /* coordinates observed or combined since the last solve */
+    int max_iterations;
+} rfi_worker;
+
+typedef struct rfi_memory {
+    ptrdiff_t *offsets;     /* segments + 1: where each starts when all are laid end to end */
+    ptrdiff_t *lengths;     /* segments */
+    ptrdiff_t *slot_starts; /* segments + 1 */
+    double *weights;        /* K: a_l, sum 1 over rows of positive weight */
+    double *raw_weights;    /* K: those of the rows in use, sum 1 */
+    double *mixed_weights;  /* K */
+    double *stage_weights;  /* K */
+    ptrdiff_t *active;      /* K: raw row -> row of the caller */
+    unsigned char *reason;  /* K: reef_reason */
+    atomic_bool *suspect;   /* K: row seen with non-finite values */
+    double *matrix;         /* K x (K + 1): C, mixed rows from raw rows and origin */
+    double *stage_matrix;   /* K x (K + 1) */
+    double *next_matrix;    /* K x (K + 1) */
+    double *gram;           /* (K + 2)^2 */
+    double *next_gram;      /* (K + 2)^2 */
+    double *gram_slots;     /* slots x packed length */
+    double *trust_slots;    /* slots x (K + 1) */
+    double *shares;         /* sets x (K + 2): solved shares, one set or one per segment */
+    rfi_worker *workers;
+} rfi_memory;
+
+struct reef_plan {
+    const reef_agg *agg;
+    const reef_rule *rule; /* the last stage */
+    const void *params;
+    void *owned; /* memory to release on destroy, NULL for a plan in the caller's memory */
+
+    ptrdiff_t rows; /* K */
+    ptrdiff_t segments;
+    ptrdiff_t total; /* coordinates of all segments */
+    reef_dtype dtype;
+    ptrdiff_t worker_count;
+    unsigned needs; /* of the rule */
+    int64_t scope;  /* of the rule: REEF_SCOPE_* or a block length */
+    bool gram_any;  /* some pass sums Gram matrices */
+    rfi_space spaces[2];
+    ptrdiff_t passes;
+    int slot_levels;  /* a slot is 2^slot_levels tiles */
+    int block_levels; /* a block is at most 2^block_levels tiles */
+    ptrdiff_t grain;
+
+    rfi_memory m;
+
+    /* the aggregation under way */
+    bool begun;
+    ptrdiff_t pass; /* passes solved so far */
+    reef_input input;
+    reef_report *report;
+    ptrdiff_t n_raw, n_mixed, n_positive, dropped;
+    bool equal_raw, equal_mixed;
+    ptrdiff_t liars[RFI_STAGES_MAX];
+    ptrdiff_t self; /* row of the rule's own space that is the receiver's, or -1 */
+    bool centre_known;
+    atomic_bool any_suspect;
+};
+
+/* begin.c: (re)computes everything that depends on which rows are in use. */
+reef_status rfi_plan_select(reef_plan *plan, reef_error *error);
+
+/* fetch.c */
+ptrdiff_t rfi_space_rows(const reef_plan *plan, const rfi_space *space);
+ptrdiff_t rfi_space_points(const reef_plan *plan, const rfi_space *space);
+/* Reads `count` <= RFI_CHUNK coordinates of the rows in use, offset coordinates after where rows point. */
+void rfi_fetch(reef_plan *plan, rfi_worker *worker, const void *const *rows, ptrdiff_t offset, ptrdiff_t count);
+/* Fills worker->points and worker->gap with column t of the fetched chunk as seen in a space; m is the coordinate in the
+ * segment. Returns the number of rows that have a value there. */
+ptrdiff_t rfi_column_points(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t t, ptrdiff_t segment,
+                            ptrdiff_t m);
+double rfi_load(reef_dtype dtype, const void *base, ptrdiff_t index);
+void rfi_store(reef_dtype dtype, void *base, ptrdiff_t index, double value);
+size_t rfi_dtype_size(reef_dtype dtype);
+/* Median of the rows of worker->points that have a value. */
+double rfi_points_median(rfi_worker *worker, ptrdiff_t rows);
+
+/* observe.c: adds `count` fetched coordinates to the worker's Gram leaf. */
+void rfi_gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
+                    ptrdiff_t count);
+ptrdiff_t rfi_packed_length(ptrdiff_t points);
+
+/* solve.c: packed Gram sum -> full matrix; then the rule's shares from it. */
+void rfi_unpack(const double *packed, ptrdiff_t points, double *gram);
+reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram, double size,
+                      double *share, reef_error *error);
+
+/* Checks a worker number and a range; `aligned`: the range must start at a multiple of the grain. */
+reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
+                            const void *const *rows, bool aligned, reef_error *error);
+
+/* report.c */
+reef_status rfi_report_fits(const reef_report *report, ptrdiff_t rows, reef_error *error);
+void rfi_report_begin(reef_plan *plan);
+void rfi_report_end(reef_plan *plan);
+/* Keeps abar of a raw row (-1: of origin and centre) at a coordinate, if the caller wants it. */
+void rfi_report_share(reef_plan *plan, ptrdiff_t raw_row, ptrdiff_t segment, ptrdiff_t m, double share);
+
+/* state.c */
+bool rfi_state_fits(const reef_state *state, const reef_plan *plan);
+bool rfi_state_known(const reef_state *state);
+double rfi_state_value(const reef_state *state, ptrdiff_t segment, ptrdiff_t m);
+void rfi_state_propose(reef_state *state, ptrdiff_t segment, ptrdiff_t m, double value);
+void rfi_state_commit(reef_state *state);
+
+#endif

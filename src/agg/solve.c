@@ -1,0 +1,285 @@
+/* Solving: from Gram sums to the mixing matrix of the pre-aggregators and the shares of the rule. K x K work only. */
+#include "agg/plan.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+double reef_points_distance2(const reef_points *points, ptrdiff_t i, ptrdiff_t j)
+{
+    if (i == j) {
+        return 0;
+    }
+    if (points->far[i] || points->far[j]) {
+        return INFINITY;
+    }
+    const double *g = points->gram;
+    ptrdiff_t count = points->count;
+    double squared = g[i * count + i] + g[j * count + j] - 2 * g[i * count + j];
+    return squared > 0 ? squared : 0;
+}
+
+void rfi_unpack(const double *packed, ptrdiff_t points, double *gram)
+{
+    for (ptrdiff_t p = 0; p < points; p++) {
+        for (ptrdiff_t q = 0; q <= p; q++) {
+            gram[p * points + q] = *packed;
+            gram[q * points + p] = *packed;
+            packed++;
+        }
+    }
+}
+
+/* Marks points whose squared distance from the median overflows; most rows must not be among them. */
+static reef_status mark_far(const double *gram, ptrdiff_t rows, ptrdiff_t points, bool *far, reef_error *error)
+{
+    ptrdiff_t far_rows = 0;
+    for (ptrdiff_t p = 0; p < points; p++) {
+        far[p] = !isfinite(gram[p * points + p]);
+        far_rows += p < rows && far[p];
+    }
+    if (2 * far_rows > rows) {
+        return rfi_fail(error, REEF_E_FAR,
+                        "%td of %td rows are so far apart that squared distances overflow; scale the data down",
+                        far_rows, rows);
+    }
+    return REEF_OK;
+}
+
+static reef_points points_of(const reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram)
+{
+    ptrdiff_t rows = rfi_space_rows(plan, space);
+    ptrdiff_t count = rfi_space_points(plan, space);
+    return (reef_points){
+        .n = rows,
+        .count = count,
+        .origin = space->origin ? rows : -1,
+        .centre = space->centre ? count - 1 : -1,
+        .gram = gram,
+        .far = worker->far,
+        .round = plan->input.round,
+        .work = worker->solve_work,
+        .index = worker->solve_index,
+    };
+}
+
+reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram, double size,
+                      double *share, reef_error *error)
+{
+    reef_points points = points_of(plan, worker, space, gram);
+    points.a = plan->m.mixed_weights;
+    points.equal = plan->equal_mixed;
+    points.f = plan->liars[plan->agg->count - 1];
+    points.size = size;
+    reef_effort effort = {0, true};
+    reef_status status = mark_far(gram, points.n, points.count, worker->far, error);
+    if (status == REEF_OK) {
+        status = plan->rule->weigh(plan->params, &points, share, &effort, error);
+    }
+    worker->iterations += effort.iterations;
+    worker->solved++;
+    worker->unconverged += !effort.converged;
+    worker->max_iterations = effort.iterations > worker->max_iterations ? effort.iterations : worker->max_iterations;
+    return status;
+}
+
+/* next = stage C: rows of the stage as combinations of raw rows and origin. The first stage is copied. */
+static void compose(reef_plan *plan, ptrdiff_t rows_in, ptrdiff_t rows_out, ptrdiff_t points, bool first)
+{
+    rfi_memory *m = &plan->m;
+    ptrdiff_t width = plan->rows + 1;
+    ptrdiff_t raw = plan->n_raw; /* column `raw` of C is the origin */
+    for (ptrdiff_t k = 0; k < rows_out; k++) {
+        const double *mix = m->stage_matrix + k * points;
+        double *to = m->next_matrix + k * width;
+        memset(to, 0, (size_t)width * sizeof *to);
+        to[raw] = points > rows_in ? mix[rows_in] : 0;
+        for (ptrdiff_t j = 0; j < rows_in; j++) {
+            if (first) {
+                to[j] += mix[j];
+                continue;
+            }
+            const double *from = m->matrix + j * width;
+            for (ptrdiff_t p = 0; mix[j] > 0 && p <= raw; p++) {
+                to[p] += mix[j] * from[p];
+            }
+        }
+    }
+    double *spare = m->matrix;
+    m->matrix = m->next_matrix;
+    m->next_matrix = spare;
+}
+
+/* Row k of the new space seen from the old points: a mixed row, or the origin itself. */
+static double coefficient(const reef_plan *plan, ptrdiff_t k, ptrdiff_t p, ptrdiff_t rows_out, ptrdiff_t rows_in,
+                          ptrdiff_t points)
+{
+    return k < rows_out ? plan->m.stage_matrix[k * points + p] : (double)(p == rows_in);
+}
+
+/* gram = B gram B' with B the stage's matrix (and the origin as it is). A row that touches a far point is far. */
+static void transform_gram(reef_plan *plan, rfi_worker *worker, ptrdiff_t rows_in, ptrdiff_t rows_out, ptrdiff_t points)
+{
+    double *g = plan->m.gram;
+    double *next = plan->m.next_gram;
+    double *half = worker->solve_work; /* one row of B gram */
+    ptrdiff_t extra = points - rows_in;
+    ptrdiff_t out = rows_out + extra;
+    for (ptrdiff_t k = 0; k < out; k++) {
+        memset(half, 0, (size_t)points * sizeof *half);
+        for (ptrdiff_t p = 0; p < points; p++) {
+            double b = coefficient(plan, k, p, rows_out, rows_in, points);
+            for (ptrdiff_t q = 0; b > 0 && q < points; q++) {
+                half[q] += b * g[p * points + q];
+            }
+        }
+        for (ptrdiff_t j = 0; j < out; j++) {
+            double sum = 0;
+            for (ptrdiff_t q = 0; q < points; q++) {
+                double b = coefficient(plan, j, q, rows_out, rows_in, points);
+                sum += b > 0 ? b * half[q] : 0;
+            }
+            next[k * out + j] = sum;
+        }
+    }
+    plan->m.gram = next;
+    plan->m.next_gram = g;
+}
+
+static reef_status mix_stage(reef_plan *plan, ptrdiff_t i, ptrdiff_t *rows, bool origin, reef_error *error)
+{
+    rfi_memory *m = &plan->m;
+    rfi_worker *worker = &m->workers[0];
+    const rfi_stage *stage = &plan->agg->stages[i];
+    ptrdiff_t points_count = *rows + origin;
+    reef_status status = mark_far(m->gram, *rows, points_count, worker->far, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    rfi_space space = {.mixed = false, .origin = origin};
+    reef_points points = points_of(plan, worker, &space, m->gram);
+    points.n = *rows;
+    points.count = points_count;
+    points.origin = origin ? *rows : -1;
+    points.a = m->mixed_weights;
+    points.equal = plan->equal_mixed;
+    points.f = plan->liars[i];
+    points.size = (double)plan->total;
+    ptrdiff_t out = stage->rule->mixed(stage->params, *rows);
+    memset(m->stage_matrix, 0, (size_t)(out * points_count) * sizeof(double));
+    status = stage->rule->mix(stage->params, &points, m->stage_matrix, m->stage_weights, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    plan->equal_mixed = true;
+    for (ptrdiff_t k = 0; k < out; k++) {
+        m->mixed_weights[k] = m->stage_weights[k];
+        plan->equal_mixed = plan->equal_mixed && m->stage_weights[k] == m->stage_weights[0];
+    }
+    compose(plan, *rows, out, points_count, i == 0);
+    transform_gram(plan, worker, *rows, out, points_count);
+    *rows = out;
+    return REEF_OK;
+}
+
+static reef_status mix_all(reef_plan *plan, reef_error *error)
+{
+    ptrdiff_t rows = plan->n_raw;
+    plan->self = -1; /* after mixing no row is the receiver's own */
+    for (ptrdiff_t i = 0; i + 1 < plan->agg->count; i++) {
+        reef_status status = mix_stage(plan, i, &rows, plan->spaces[0].origin, error);
+        if (status != REEF_OK) {
+            return status;
+        }
+    }
+    return REEF_OK;
+}
+
+/* Sums the slots of each segment; slot_starts[s] then holds the sum of segment s. */
+static void sum_segments(reef_plan *plan, ptrdiff_t length)
+{
+    for (ptrdiff_t s = 0; s < plan->segments; s++) {
+        ptrdiff_t first = plan->m.slot_starts[s];
+        rfi_treesum_slots(plan->m.gram_slots + first * length, plan->m.slot_starts[s + 1] - first, length);
+    }
+}
+
+/* All segments together: their sums side by side, then the same tree over the segments. */
+static const double *sum_whole(reef_plan *plan, ptrdiff_t length)
+{
+    double *slots = plan->m.gram_slots;
+    for (ptrdiff_t s = 1; s < plan->segments; s++) {
+        memmove(slots + s * length, slots + plan->m.slot_starts[s] * length, (size_t)length * sizeof *slots);
+    }
+    rfi_treesum_slots(slots, plan->segments, length);
+    return slots;
+}
+
+static reef_status weigh_segments(reef_plan *plan, const rfi_space *space, ptrdiff_t length, reef_error *error)
+{
+    ptrdiff_t points = rfi_space_points(plan, space);
+    for (ptrdiff_t s = 0; s < plan->segments; s++) {
+        rfi_unpack(plan->m.gram_slots + plan->m.slot_starts[s] * length, points, plan->m.gram);
+        reef_status status = rfi_weigh(plan, &plan->m.workers[0], space, plan->m.gram, (double)plan->m.lengths[s],
+                                       plan->m.shares + s * (plan->rows + 2), error);
+        if (status != REEF_OK) {
+            return status;
+        }
+    }
+    return REEF_OK;
+}
+
+/* The whole-model part: pre-aggregators after the first pass, the rule after the pass it listens to. */
+static reef_status solve_whole(reef_plan *plan, const rfi_space *space, ptrdiff_t length, reef_error *error)
+{
+    bool last_pass = plan->pass + 1 == plan->passes;
+    rfi_space rule_space = *space;
+    rfi_unpack(sum_whole(plan, length), rfi_space_points(plan, space), plan->m.gram);
+    if (plan->pass == 0 && plan->agg->count > 1) {
+        reef_status status = mix_all(plan, error);
+        if (status != REEF_OK) {
+            return status;
+        }
+        rule_space.mixed = true;
+    }
+    bool weighs = plan->rule->weigh && plan->scope == REEF_SCOPE_WHOLE && last_pass;
+    return weighs ? rfi_weigh(plan, &plan->m.workers[0], &rule_space, plan->m.gram, (double)plan->total, plan->m.shares,
+                              error)
+                  : REEF_OK;
+}
+
+static reef_status check_covered(reef_plan *plan, reef_error *error)
+{
+    int64_t covered = 0;
+    for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
+        covered += plan->m.workers[i].covered;
+        plan->m.workers[i].covered = 0;
+    }
+    if (covered != plan->total) {
+        return rfi_fail(error, REEF_E_ORDER, "%lld coordinates were observed in this pass; there are %td",
+                        (long long)covered, plan->total);
+    }
+    return REEF_OK;
+}
+
+reef_status reef_plan_solve(reef_plan *plan, reef_error *error)
+{
+    if (!plan || !plan->begun || plan->pass >= plan->passes) {
+        return rfi_fail(error, REEF_E_ORDER, "reef_plan_solve: no pass is under way");
+    }
+    reef_status status = check_covered(plan, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    if (reef_plan_suspect(plan)) { /* the sums are void; let the caller come to suspect() quickly */
+        plan->pass++;
+        return REEF_OK;
+    }
+    const rfi_space *space = &plan->spaces[plan->pass];
+    ptrdiff_t length = rfi_packed_length(rfi_space_points(plan, space));
+    sum_segments(plan, length);
+    bool by_segment = plan->scope == REEF_SCOPE_SEGMENT && plan->pass + 1 == plan->passes;
+    status = by_segment ? weigh_segments(plan, space, length, error) : solve_whole(plan, space, length, error);
+    plan->pass++;
+    return status;
+}

@@ -1,0 +1,270 @@
+/* Spec strings: rule[:key=value,...][ | rule...] -> reef_agg, and back. */
+#include "agg/pipeline.h"
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Longest spec accepted: far more than any real one, so that hostile input costs little. */
+enum { SPEC_LENGTH_MAX = 4096 };
+
+static const char *const nan_words[] = {"drop-row", "drop-coordinate", "error", NULL};
+
+/* What every last rule takes beside its own fields. */
+static const reef_field common_fields[] = {
+    {.name = "nan",
+     .type = REEF_FIELD_WORD,
+     .offset = offsetof(reef_agg, nan),
+     .preset = "drop-row",
+     .unit = "",
+     .help = "what to do with NaN and Inf: leave out the row, leave out the entry, or refuse",
+     .words = nan_words},
+};
+
+static rfi_fields fields_of(const reef_rule *rule)
+{
+    return (rfi_fields){rule->name, rule->fields, rule->field_count};
+}
+
+static reef_status unknown_rule(const reef_context *context, rfi_slice name, reef_error *error)
+{
+    const char *nearest = NULL;
+    int best = 1000;
+    for (ptrdiff_t i = 0; i < reef_rule_count(context); i++) {
+        const char *known = reef_rule_at(context, i)->name;
+        if (rfi_is_nearer(name, known, &best)) {
+            nearest = known;
+        }
+    }
+    if (nearest) {
+        return rfi_fail(error, REEF_E_NAME, "there is no rule '%.*s'; did you mean '%s'? `reef list` names all of them",
+                        RFI_SHOW(name), nearest);
+    }
+    return rfi_fail(error, REEF_E_NAME, "there is no rule '%.*s'; `reef list` names all of them", RFI_SHOW(name));
+}
+
+static const reef_rule *find_rule(const reef_context *context, rfi_slice name)
+{
+    for (ptrdiff_t i = 0; i < reef_rule_count(context); i++) {
+        const reef_rule *rule = reef_rule_at(context, i);
+        if (rfi_equals(name, rule->name)) {
+            return rule;
+        }
+    }
+    return NULL;
+}
+
+/* One key=value of stage `stage`; *seen has a bit per field set so far. */
+static reef_status set_parameter(reef_agg *agg, rfi_stage *stage, rfi_slice pair, bool last, unsigned long *seen,
+                                 reef_error *error)
+{
+    rfi_slice value;
+    bool found = false;
+    rfi_slice key = rfi_trim(rfi_cut(pair, '=', &value, &found));
+    value = rfi_trim(value);
+    const char *owner = stage->rule->name;
+    if (!found || key.length == 0 || value.length == 0) {
+        return rfi_fail(error, REEF_E_SYNTAX, "%s: '%.*s' should read key=value", owner, RFI_SHOW(pair));
+    }
+    rfi_fields own = fields_of(stage->rule);
+    rfi_fields common = {owner, common_fields, 1};
+    const reef_field *field = rfi_fields_find(&own, key);
+    bool is_common = !field && rfi_equals(key, common_fields[0].name);
+    if (is_common && !last) {
+        return rfi_fail(error, REEF_E_SYNTAX, "nan= belongs to the last rule of a pipe, not to %s", owner);
+    }
+    unsigned long bit = field ? 1UL << (field - own.fields) : 1UL << own.count;
+    if ((field || is_common) && (*seen & bit)) {
+        return rfi_fail(error, REEF_E_SYNTAX, "%s: %.*s is given twice", owner, RFI_SHOW(key));
+    }
+    *seen |= bit;
+    return is_common ? rfi_fields_set(&common, agg, key, value, error)
+                     : rfi_fields_set(&own, stage->params, key, value, error);
+}
+
+static reef_status set_parameters(reef_agg *agg, rfi_stage *stage, rfi_slice list, bool last, reef_error *error)
+{
+    unsigned long seen = 0;
+    bool more = true;
+    while (more) {
+        rfi_slice rest;
+        rfi_slice pair = rfi_trim(rfi_cut(list, ',', &rest, &more));
+        reef_status status = set_parameter(agg, stage, pair, last, &seen, error);
+        if (status != REEF_OK) {
+            return status;
+        }
+        list = rest;
+    }
+    return REEF_OK;
+}
+
+static const reef_field *liars_field(const reef_rule *rule)
+{
+    for (ptrdiff_t i = 0; i < rule->field_count; i++) {
+        if (rule->fields[i].type == REEF_FIELD_LIARS) {
+            return &rule->fields[i];
+        }
+    }
+    return NULL;
+}
+
+static reef_status add_stage(reef_agg *agg, rfi_slice text, bool last, reef_error *error)
+{
+    rfi_slice list;
+    bool has_list = false;
+    rfi_slice name = rfi_trim(rfi_cut(text, ':', &list, &has_list));
+    const reef_rule *rule = find_rule(agg->context, name);
+    if (name.length == 0) {
+        return rfi_fail(error, REEF_E_SYNTAX, "a rule name is missing; a spec reads rule:key=value,... | rule:...");
+    }
+    if (!rule) {
+        return unknown_rule(agg->context, name, error);
+    }
+    if ((rule->mix != NULL) == last) {
+        return rfi_fail(error, REEF_E_SYNTAX,
+                        last ? "'%s' is a pre-aggregator; it needs a rule after it, for instance \"%s | ref\""
+                             : "'%s' is no pre-aggregator; only the last part of a pipe may be a rule like \"%s\"",
+                        rule->name, rule->name);
+    }
+    rfi_stage *stage = &agg->stages[agg->count];
+    *stage = (rfi_stage){rule, NULL, liars_field(rule)};
+    stage->params = rfi_allocate(agg->context, rule->params_size ? rule->params_size : 1);
+    if (!stage->params) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for rule '%s'", rule->name);
+    }
+    agg->count++;
+    memset(stage->params, 0, rule->params_size);
+    rfi_fields own = fields_of(rule);
+    reef_status status = rfi_fields_preset(&own, stage->params, error);
+    if (status == REEF_OK && has_list) {
+        status = set_parameters(agg, stage, list, last, error);
+    }
+    if (status == REEF_OK && rule->prepare) {
+        status = rule->prepare(stage->params, error);
+    }
+    return status;
+}
+
+static reef_status add_stages(reef_agg *agg, const char *spec, reef_error *error)
+{
+    size_t length = strlen(spec);
+    rfi_slice text = {spec, length};
+    bool more = true;
+    if (length > SPEC_LENGTH_MAX) {
+        return rfi_fail(error, REEF_E_SYNTAX, "the spec has %zu characters; at most %d are read", length,
+                        SPEC_LENGTH_MAX);
+    }
+    while (more) {
+        rfi_slice rest;
+        rfi_slice part = rfi_trim(rfi_cut(text, '|', &rest, &more));
+        if (agg->count == RFI_STAGES_MAX) {
+            return rfi_fail(error, REEF_E_SYNTAX, "a pipe has at most %d parts", RFI_STAGES_MAX);
+        }
+        reef_status status = add_stage(agg, part, !more, error);
+        if (status != REEF_OK) {
+            return status;
+        }
+        text = rest;
+    }
+    return REEF_OK;
+}
+
+reef_status reef_agg_create_in(reef_context *context, reef_agg **agg, const char *spec, reef_error *error)
+{
+    if (!agg || !spec) {
+        return rfi_fail(error, REEF_E_ARG, "reef_agg_create: %s is NULL", agg ? "spec" : "agg");
+    }
+    reef_agg *made = rfi_allocate(context, sizeof *made);
+    if (!made) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for an aggregator");
+    }
+    *made = (reef_agg){.context = context};
+    reef_status status = add_stages(made, spec, error);
+    if (status != REEF_OK) {
+        reef_agg_destroy(&made);
+        return status;
+    }
+    *agg = made;
+    return REEF_OK;
+}
+
+reef_status reef_agg_create(reef_agg **agg, const char *spec, reef_error *error)
+{
+    return reef_agg_create_in(NULL, agg, spec, error);
+}
+
+void reef_agg_destroy(reef_agg **agg)
+{
+    if (!agg || !*agg) {
+        return;
+    }
+    const reef_context *context = (*agg)->context;
+    for (ptrdiff_t i = 0; i < (*agg)->count; i++) {
+        rfi_release(context, (*agg)->stages[i].params);
+    }
+    rfi_release(context, *agg);
+    *agg = NULL;
+}
+
+size_t reef_agg_print(const reef_agg *agg, char *text, size_t size)
+{
+    size_t used = 0;
+    for (ptrdiff_t i = 0; i < agg->count; i++) {
+        const rfi_stage *stage = &agg->stages[i];
+        rfi_append(text, size, &used, "%s%s", i ? " | " : "", stage->rule->name);
+        for (ptrdiff_t j = 0; j < stage->rule->field_count; j++) {
+            const reef_field *field = &stage->rule->fields[j];
+            rfi_append(text, size, &used, "%c%s=", j ? ',' : ':', field->name);
+            rfi_field_print(field, stage->params, text, size, &used);
+        }
+    }
+    const rfi_stage *last = &agg->stages[agg->count - 1];
+    rfi_append(text, size, &used, "%cnan=%s", last->rule->field_count ? ',' : ':', nan_words[agg->nan]);
+    return used;
+}
+
+unsigned reef_agg_traits(const reef_agg *agg)
+{
+    unsigned traits = ~0U;
+    unsigned memory = 0; /* traits that one stage is enough for */
+    for (ptrdiff_t i = 0; i < agg->count; i++) {
+        const rfi_stage *stage = &agg->stages[i];
+        unsigned own = stage->rule->traits_of ? stage->rule->traits_of(stage->params) : stage->rule->traits;
+        memory |= own & (REEF_TRAIT_CENTRE | REEF_TRAIT_SELF);
+        traits &= own;
+    }
+    return (traits & ~(unsigned)(REEF_TRAIT_CENTRE | REEF_TRAIT_SELF)) | memory;
+}
+
+ptrdiff_t rfi_stage_liars(const rfi_stage *stage, ptrdiff_t n)
+{
+    if (!stage->liars || n < 1) {
+        return 0;
+    }
+    const reef_liars *liars = (const void *)((const char *)stage->params + stage->liars->offset);
+    switch (liars->kind) {
+    case REEF_LIARS_COUNT:
+        return (ptrdiff_t)liars->value;
+    case REEF_LIARS_FRACTION:
+        return (ptrdiff_t)floor(liars->value * (double)n);
+    case REEF_LIARS_MAX:
+        break;
+    }
+    return stage->rule->bound(stage->params, n);
+}
+
+ptrdiff_t reef_agg_liars(const reef_agg *agg, ptrdiff_t n)
+{
+    ptrdiff_t least = -1;
+    for (ptrdiff_t i = 0; i < agg->count && n >= 1; i++) {
+        const rfi_stage *stage = &agg->stages[i];
+        if (stage->liars) {
+            ptrdiff_t own = rfi_stage_liars(stage, n);
+            least = least < 0 || own < least ? own : least;
+        }
+        n = stage->rule->mixed ? stage->rule->mixed(stage->params, n) : n;
+    }
+    return least;
+}
