@@ -1,0 +1,18 @@
+/* The subcommands of `reef`. Each takes its own arguments (argv[0] is its name) and returns an exit code. */
+#ifndef REEF_TOOLS_COMMANDS_H
+#define REEF_TOOLS_COMMANDS_H
+
+/* 0: done; 1: the job failed; 2: the command line is wrong. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+typedef struct command {
+    const char *name;
+    const char *summary; /* one line for `reef help` */
+    const char *usage;   /* what `reef NAME --help` prints */
+    int (*run)(int argc, char **argv);
+} command;
+
+extern const command command_demo;
+extern const command command_list;
+
+#endif
