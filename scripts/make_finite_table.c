@@ -9,7 +9,7 @@
  * 1 / (1 + loss). Only the loss is random here, so 64000 samples give the efficiency to about 5e-4.
  *
  *   cc -O3 -std=c11 -Isrc scripts/make_finite_table.c src/num/{order,scale,mest,rng}.c -lm -o make_finite_table
- *   ./make_finite_table > src/num/finite_table.h        (some minutes; progress on stderr)
+ *   ./make_finite_table > src/num/finite_table.h        (six minutes; progress on stderr)
  */
 #include "num/mest.h"
 #include "num/order.h"

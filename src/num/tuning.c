@@ -6,8 +6,6 @@
  *   eff = beta^2 / alpha,   alpha = E[r^2 b^2] / B,   beta = E[b + r b' / B]
  * Tukey: b = (1 - t^2)^2, r b' = -4 t^2 (1 - t^2) inside t < 1, so both are sums of truncated moments
  *   E[t^2j ; r < c] = B (B+2) .. (B+2j-2) / c^2j  P(B/2 + j, c^2/2).                                     (1)
- * By Stein's identity beta = E[r^2 b] / B, hence (Cauchy-Schwarz) eff <= P(B/2 + 1, c^2/2), which bounds the
- * rounding noise where c is so small that alpha cancels.
  * Huber (B = 1), with F, f the normal distribution and density and A = 2 F(c) - 1:
  *   eff = A^2 / (A - 2 c f(c) + 2 c^2 (1 - F(c))).
  */
@@ -69,9 +67,7 @@ static double efficiency_by_quadrature(double dof, double c)
 
 double rfi_joint_efficiency(double dof, double c)
 {
-    const double bound = rfi_gamma_p(0.5 * dof + 1.0, 0.5 * c * c);
-    const double value = dof <= EXACT_DOF_MAX ? efficiency_by_moments(dof, c) : efficiency_by_quadrature(dof, c);
-    return fmin(value, bound);
+    return dof <= EXACT_DOF_MAX ? efficiency_by_moments(dof, c) : efficiency_by_quadrature(dof, c);
 }
 
 static double huber_efficiency(double c)

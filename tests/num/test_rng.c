@@ -108,6 +108,20 @@ static void test_uniform_moments(void **state)
     assert_true(fabs(square - 1.0 / 3.0) < 5.0 * sqrt(4.0 / 45.0 / N));
 }
 
+/* Two normals come from one block: how many words a draw takes is part of the stream's definition. */
+static void test_normals_come_in_pairs(void **state)
+{
+    (void)state;
+    rfi_rng rng;
+    rfi_rng_init(&rng, 15, 0, 0, 0, 0);
+    for (uint32_t pair = 1; pair < 4; pair++) {
+        const double first = rfi_rng_normal(&rng);
+        assert_true(first != rfi_rng_normal(&rng));
+        assert_int_equal(rng.counter[0], pair);
+        assert_int_equal(rng.used, 4);
+    }
+}
+
 /* Kolmogorov-Smirnov against the normal distribution, in 1000 bins; and neighbours are uncorrelated. */
 static void test_normal_distribution(void **state)
 {
@@ -151,12 +165,11 @@ static void test_below_is_uniform(void **state)
         chi2 += pow(count[v] - N / (double)BOUND, 2) / (N / (double)BOUND);
     assert_true(chi2 < 22.5); /* 0.1 % level, 6 degrees of freedom */
     assert_int_equal(rfi_rng_below(&rng, 1), 0);
-    /* two thirds of the range: a plain modulus would give the lower half of it twice as often */
-    const uint32_t bound = 0xC0000000;
-    int lower = 0;
+    /* three quarters of the range: without refusals every third value would come twice as often */
+    int thirds = 0;
     for (int i = 0; i < N; i++)
-        lower += rfi_rng_below(&rng, bound) < bound / 2;
-    assert_true(fabs(lower - 0.5 * N) < 5.0 * sqrt(0.25 * N));
+        thirds += rfi_rng_below(&rng, 0xC0000000) % 3 == 0;
+    assert_true(fabs(thirds - N / 3.0) < 5.0 * sqrt(N * 2.0 / 9.0));
 }
 
 static void test_permutation(void **state)
@@ -183,11 +196,11 @@ static void test_permutation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers),        cmocka_unit_test(test_stream_is_a_pure_function),
-        cmocka_unit_test(test_key_is_frozen),        cmocka_unit_test(test_streams_differ),
-        cmocka_unit_test(test_uniform_stays_inside), cmocka_unit_test(test_uniform_moments),
-        cmocka_unit_test(test_normal_distribution),  cmocka_unit_test(test_below_is_uniform),
-        cmocka_unit_test(test_permutation),
+        cmocka_unit_test(test_known_answers),         cmocka_unit_test(test_stream_is_a_pure_function),
+        cmocka_unit_test(test_key_is_frozen),         cmocka_unit_test(test_streams_differ),
+        cmocka_unit_test(test_uniform_stays_inside),  cmocka_unit_test(test_uniform_moments),
+        cmocka_unit_test(test_normals_come_in_pairs), cmocka_unit_test(test_normal_distribution),
+        cmocka_unit_test(test_below_is_uniform),      cmocka_unit_test(test_permutation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,6 +213,17 @@ static void test_s_estimate_is_the_smallest_m_scale(void **state)
     assert_in_range(missed, 0, TRIALS / 100);
 }
 
+/* Two clusters: the median lies between them, where the M-scale has a maximum; the shortest half finds one. */
+static void test_s_second_start(void **state)
+{
+    (void)state;
+    const double x[] = {4.0, 28.0, 6.0, 27.0, 26.0, 5.0};
+    double spare[12];
+    double m;
+    CLOSE(rfi_s_estimate(x, NULL, 6, &m, spare), 15.054, 1e-3);
+    CLOSE(m, 5.585, 1e-3);
+}
+
 static void test_s_weights(void **state)
 {
     (void)state;
@@ -318,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_qn_is_the_exact_order_statistic),
         cmocka_unit_test(test_qn_edges),
         cmocka_unit_test(test_s_estimate_is_the_smallest_m_scale),
+        cmocka_unit_test(test_s_second_start),
         cmocka_unit_test(test_s_weights),
         cmocka_unit_test(test_s_is_consistent),
         cmocka_unit_test(test_s_at_ties),

@@ -87,7 +87,8 @@ static void test_joint_efficiency_by_definition(void **state)
                   efficiency_by_definition(dofs[i], sqrt(dofs[i]) + beyond), 1e-6);
 }
 
-/* Where the radius lies below nearly all residuals the sums cancel; the efficiency must stay tiny, never NaN. */
+/* Where the radius lies below nearly all residuals the sums cancel; the efficiency must stay tiny, never NaN. By
+ * Stein's identity beta = E[r^2 b] / B, hence (Cauchy-Schwarz) it is at most P(B/2 + 1, c^2/2). */
 static void test_joint_efficiency_of_tiny_radii(void **state)
 {
     (void)state;
