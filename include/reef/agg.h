@@ -101,7 +101,7 @@ typedef struct reef_shape {
     ptrdiff_t segments;       /* >= 1 */
     const ptrdiff_t *lengths; /* coordinates of each segment, >= 1 */
     reef_dtype dtype;
-    ptrdiff_t workers; /* threads that will call observe and combine at the same time; 0 means 1 */
+    ptrdiff_t workers; /* threads that will work on one aggregation at the same time; 0: those of the context */
 } reef_shape;
 
 /* Memory a plan needs, exactly, and a plan placed in memory of the caller (aligned for any type; must outlive the plan;

@@ -1,6 +1,10 @@
 /* Whole aggregations of data in memory: the loop around observe, solve and combine. */
 #include "agg/plan.h"
 #include "base/error.h"
+#include "base/pool.h"
+
+/* Below this many bytes of input waking other threads costs more than it saves. */
+static const ptrdiff_t parallel_bytes = (ptrdiff_t)2 << 20;
 
 /* A model in memory: rows[s][l] is row l of segment s. */
 typedef struct model {
@@ -8,27 +12,107 @@ typedef struct model {
     const void *const *const *rows;
     void *const *out;
     reef_error *error;
+    atomic_int status; /* of the parts done so far; the first failure stays */
+    reef_error failure;
 } model;
 
-static reef_status observe_all(const model *d)
+/* One range of one segment, between multiples of the grain. */
+typedef struct range {
+    ptrdiff_t segment, m0, m1;
+} range;
+
+static ptrdiff_t parts_of(const reef_plan *plan, ptrdiff_t segment)
 {
-    reef_status status = REEF_OK;
-    for (ptrdiff_t pass = 0; status == REEF_OK && pass < d->plan->passes; pass++) {
-        for (ptrdiff_t s = 0; status == REEF_OK && s < d->plan->segments; s++) {
-            status = reef_plan_observe(d->plan, 0, s, 0, d->plan->m.lengths[s], d->rows[s], d->error);
-        }
-        if (status == REEF_OK) {
-            status = reef_plan_solve(d->plan, d->error);
-        }
+    return (plan->m.lengths[segment] - 1) / plan->grain + 1;
+}
+
+static range range_of(const reef_plan *plan, ptrdiff_t part)
+{
+    range r = {0, 0, 0};
+    for (; part >= parts_of(plan, r.segment); r.segment++) {
+        part -= parts_of(plan, r.segment);
+    }
+    ptrdiff_t length = plan->m.lengths[r.segment];
+    r.m0 = part * plan->grain;
+    r.m1 = length - r.m0 > plan->grain ? r.m0 + plan->grain : length;
+    return r;
+}
+
+static void keep_failure(model *d, reef_status status, const reef_error *error)
+{
+    int none = REEF_OK;
+    if (atomic_compare_exchange_strong(&d->status, &none, (int)status)) {
+        d->failure = *error;
+    }
+}
+
+/* Row pointers moved to the start of a range, in the worker's own array. */
+static const void *const *rows_at(const model *d, const range *r, ptrdiff_t worker)
+{
+    const void **moved = d->plan->m.workers[worker].rows;
+    size_t skip = (size_t)r->m0 * rfi_dtype_size(d->plan->dtype);
+    for (ptrdiff_t i = 0; i < d->plan->n_raw; i++) {
+        ptrdiff_t l = d->plan->m.active[i];
+        moved[l] = (const char *)d->rows[r->segment][l] + skip;
+    }
+    return moved;
+}
+
+static void observe_part(void *job, ptrdiff_t part, ptrdiff_t worker)
+{
+    model *d = job;
+    reef_error error;
+    range r = range_of(d->plan, part);
+    if (atomic_load(&d->status) != REEF_OK) {
+        return;
+    }
+    reef_status status = reef_plan_observe(d->plan, worker, r.segment, r.m0, r.m1, rows_at(d, &r, worker), &error);
+    if (status != REEF_OK) {
+        keep_failure(d, status, &error);
+    }
+}
+
+static void combine_part(void *job, ptrdiff_t part, ptrdiff_t worker)
+{
+    model *d = job;
+    reef_error error;
+    range r = range_of(d->plan, part);
+    if (atomic_load(&d->status) != REEF_OK) {
+        return;
+    }
+    void *out = (char *)d->out[r.segment] + (size_t)r.m0 * rfi_dtype_size(d->plan->dtype);
+    reef_status status = reef_plan_combine(d->plan, worker, r.segment, r.m0, r.m1, rows_at(d, &r, worker), out, &error);
+    if (status != REEF_OK) {
+        keep_failure(d, status, &error);
+    }
+}
+
+/* All ranges, on all workers if that pays. */
+static reef_status run_parts(model *d, rfi_job run)
+{
+    const reef_plan *plan = d->plan;
+    ptrdiff_t parts = 0;
+    for (ptrdiff_t s = 0; s < plan->segments; s++) {
+        parts += parts_of(plan, s);
+    }
+    bool small = plan->total < parallel_bytes / (ptrdiff_t)rfi_dtype_size(plan->dtype) / plan->n_raw;
+    atomic_store(&d->status, REEF_OK);
+    rfi_pool_run(plan->agg->context, small ? 1 : plan->worker_count, parts, run, d);
+    reef_status status = (reef_status)atomic_load(&d->status);
+    if (status != REEF_OK && d->error) {
+        *d->error = d->failure;
     }
     return status;
 }
 
-static reef_status combine_all(const model *d)
+static reef_status observe_all(model *d)
 {
     reef_status status = REEF_OK;
-    for (ptrdiff_t s = 0; status == REEF_OK && s < d->plan->segments; s++) {
-        status = reef_plan_combine(d->plan, 0, s, 0, d->plan->m.lengths[s], d->rows[s], d->out[s], d->error);
+    for (ptrdiff_t pass = 0; status == REEF_OK && pass < d->plan->passes; pass++) {
+        status = run_parts(d, observe_part);
+        if (status == REEF_OK) {
+            status = reef_plan_solve(d->plan, d->error);
+        }
     }
     return status;
 }
@@ -102,12 +186,12 @@ reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input *input, c
     if (!rows || !out) {
         return rfi_fail(error, REEF_E_ARG, "%s is NULL", rows ? "out" : "the array of rows");
     }
-    model d = {plan, rows, out, error};
+    model d = {.plan = plan, .rows = rows, .out = out, .error = error};
     status = check_places(&d);
     while (status == REEF_OK) {
         status = observe_all(&d);
         if (status == REEF_OK && !reef_plan_suspect(plan)) {
-            status = combine_all(&d);
+            status = run_parts(&d, combine_part);
         }
         if (!reef_plan_suspect(plan)) {
             break;

@@ -15,7 +15,7 @@ typedef struct rfi_stage {
 } rfi_stage;
 
 struct reef_agg {
-    const reef_context *context;
+    reef_context *context;
     ptrdiff_t count;
     rfi_stage stages[RFI_STAGES_MAX];
     int nan; /* rfi_nan_policy */

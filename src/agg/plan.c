@@ -2,6 +2,7 @@
 #include "agg/plan.h"
 
 #include "base/error.h"
+#include "base/pool.h"
 
 #include <string.h>
 
@@ -153,6 +154,7 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     ptrdiff_t tree = rfi_treesum_rows(plan->slot_levels);
     bool local = plan->scope > 0;
     int gram_levels = plan->block_levels > plan->slot_levels ? plan->block_levels : plan->slot_levels;
+    w->rows = rfi_arena_take(arena, k, 1, sizeof(void *));
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));
     w->hole = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(bool));
     w->points = rfi_arena_take(arena, points, 1, sizeof(double));
@@ -222,7 +224,7 @@ static void describe(reef_plan *plan, const reef_agg *agg, const reef_shape *sha
     plan->rows = shape->rows;
     plan->segments = shape->segments;
     plan->dtype = shape->dtype;
-    plan->worker_count = shape->workers ? shape->workers : 1;
+    plan->worker_count = shape->workers ? shape->workers : rfi_context_workers(agg->context);
     plan->needs = plan->rule->needs ? plan->rule->needs(plan->params) : 0;
     plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
     for (ptrdiff_t s = 0; s < shape->segments; s++) {
@@ -297,6 +299,9 @@ reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_sha
     lay_out(&described, &arena, shape);
     *made = described;
     fill_tables(made, shape);
+    if (made->worker_count > 1) {
+        rfi_pool_prepare(agg->context);
+    }
     *plan = made;
     return REEF_OK;
 }

@@ -30,6 +30,7 @@ typedef struct rfi_space {
 } rfi_space;
 
 typedef struct rfi_worker {
+    const void **rows;  /* K: row pointers of the range under way */
     double *tile;       /* RFI_CHUNK columns of K raw values */
     bool *hole;         /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
     double *points;     /* K + 2 values of one column of a space */

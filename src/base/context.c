@@ -34,8 +34,21 @@ reef_status reef_context_create(reef_context **context, const reef_allocator *al
     if (!made) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a context");
     }
-    *made = (reef_context){.allocator = *allocator};
+    *made = (reef_context){.allocator = *allocator, .threads = rfi_processor_count(), .busy = ATOMIC_FLAG_INIT};
     *context = made;
+    return REEF_OK;
+}
+
+reef_status reef_context_set_threads(reef_context *context, ptrdiff_t threads, reef_error *error)
+{
+    if (!context || threads < 0 || threads > REEF_THREADS_MAX) {
+        return rfi_fail(error, REEF_E_ARG,
+                        context ? "threads = %td; 0 (all processors) to %d are possible"
+                                : "reef_context_set_threads: context is NULL",
+                        threads, REEF_THREADS_MAX);
+    }
+    rfi_pool_destroy(context);
+    context->threads = threads ? threads : rfi_processor_count();
     return REEF_OK;
 }
 
@@ -45,6 +58,7 @@ void reef_context_destroy(reef_context **context)
         return;
     }
     reef_allocator allocator = (*context)->allocator;
+    rfi_pool_destroy(*context);
     rfi_release(*context, (void *)(*context)->rules);
     allocator.release(allocator.user, *context);
     *context = NULL;
