@@ -1,5 +1,15 @@
 # Tests, examples and fuzz targets. One file is one executable and one ctest entry.
 
+# Registers a test. Those whose source speaks of threads get the label `threads`: the ones to run under ThreadSanitizer.
+function(reef_add_test name target source timeout)
+  add_test(NAME ${name} COMMAND ${target})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} ENVIRONMENT "${reef_test_environment}")
+  file(STRINGS ${source} threads REGEX "thread" LIMIT_COUNT 1)
+  if(threads)
+    set_tests_properties(${name} PROPERTIES LABELS threads)
+  endif()
+endfunction()
+
 # What a sanitizer should do besides stopping at the first finding.
 set(reef_test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
                           "UBSAN_OPTIONS=print_stacktrace=1" "TSAN_OPTIONS=halt_on_error=1")
@@ -13,8 +23,7 @@ if(REEF_EXAMPLES)
                                                      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
     # The shared library, as a user would: what is not exported cannot be used.
     target_link_libraries(example_${name} PRIVATE reef_shared reef_flags m)
-    add_test(NAME example.${name} COMMAND example_${name})
-    set_tests_properties(example.${name} PROPERTIES TIMEOUT 60 ENVIRONMENT "${reef_test_environment}")
+    reef_add_test(example.${name} example_${name} ${source} 120)
   endforeach()
 endif()
 
@@ -59,8 +68,7 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
     add_executable(test_${folder}_${name} ${source})
     set_target_properties(test_${folder}_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(test_${folder}_${name} PRIVATE reef_test_support)
-    add_test(NAME ${folder}.${name} COMMAND test_${folder}_${name})
-    set_tests_properties(${folder}.${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${reef_test_environment}")
+    reef_add_test(${folder}.${name} test_${folder}_${name} ${source} 300)
   endforeach()
 elseif(REEF_TESTS)
   message(STATUS "Unit tests are left out: cmocka or jansson not found")

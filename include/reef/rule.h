@@ -56,6 +56,30 @@ typedef struct reef_effort {
     bool converged; /* true for rules that do not iterate */
 } reef_effort;
 
+/* Many neighbouring coordinates at once, for rules with a fast path. All values that `column` gets per coordinate hold for the span. */
+struct rfi_kernels;
+typedef struct reef_span {
+    const void *const *rows; /* n pointers to the first coordinate, any alignment; may hold NaN and Inf */
+    const double *a;         /* n weights, > 0, sum 1 */
+    bool equal;              /* all weights are the same */
+    bool single;             /* float32, else float64 */
+    ptrdiff_t n;
+    ptrdiff_t count; /* coordinates, 1..4096 */
+    ptrdiff_t f;
+    ptrdiff_t self;
+    double tuned;
+    double floor;
+    void *out;         /* count numbers of the same type */
+    double *share;     /* n sums of effective weights to add to, or NULL: not wanted */
+    int64_t *rejected; /* n counts of coordinates with share 0 to add to, with share only */
+    bool reported; /* set by the rule if it has filled in share and rejected; otherwise `column` is asked for them */
+    int64_t iterations;                /* to add to */
+    int max_iterations;                /* to raise */
+    int32_t *hard;                     /* count places to list coordinates in that `column` must do, ascending */
+    void *scratch;                     /* (2 n + 64) x 64 bytes, 64-byte aligned */
+    const struct rfi_kernels *kernels; /* the library's own vector code */
+} reef_span;
+
 /* Rows as points of a space, as `weigh` and `mix` see them: points 0..n-1 are the rows; the origin and the remembered
  * centre may be points too. Everything a rule needs follows from the Gram matrix around mu, the coordinatewise median of
  * the rows. A point so far away that its squared distance overflows is marked far; its Gram entries are then undefined. */
@@ -122,6 +146,9 @@ typedef struct reef_rule {
 
     /* Result of one coordinate; share receives the n effective weights (>= 0, sum 1). */
     double (*column)(const void *params, const reef_column *column, double *share, reef_effort *effort);
+    /* Optional fast path beside column: does what it can and returns how many coordinates it listed as hard (in those, values that are not
+     * finite among them, it must leave share and rejected alone); -1: nothing done, use column throughout. */
+    ptrdiff_t (*span)(const void *params, reef_span *span);
     /* share receives `points->count` coefficients (>= 0, sum 1). */
     reef_status (*weigh)(const void *params, const reef_points *points, double *share, reef_effort *effort,
                          reef_error *error);

@@ -140,6 +140,16 @@ static ptrdiff_t find_self(const reef_plan *plan)
     return -1;
 }
 
+void rfi_plan_unsee(reef_plan *plan)
+{
+    for (ptrdiff_t i = 0; i < plan->m.slot_starts[plan->segments]; i++) {
+        atomic_store(&plan->m.seen[i], false);
+    }
+    for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
+        plan->m.workers[i].covered = 0;
+    }
+}
+
 reef_status rfi_plan_select(reef_plan *plan, reef_error *error)
 {
     reef_status status = list_active(plan, error);
@@ -160,9 +170,7 @@ reef_status rfi_plan_select(reef_plan *plan, reef_error *error)
     for (ptrdiff_t l = 0; l < plan->rows; l++) {
         atomic_store(&plan->m.suspect[l], false);
     }
-    for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
-        plan->m.workers[i].covered = 0;
-    }
+    rfi_plan_unsee(plan);
     rfi_report_begin(plan);
     return REEF_OK;
 }

@@ -77,7 +77,9 @@ static unsigned cclip_needs(const void *params)
 static unsigned cclip_traits(const void *params)
 {
     const cclip_params *p = params;
-    return rfi_agg_cclip.traits | (p->start == MEDIAN ? REEF_TRAIT_TRANSLATION : 0);
+    /* the median counts rows, so that copies of one move it */
+    unsigned by_count = rfi_agg_cclip.traits & ~(unsigned)REEF_TRAIT_REPLICATION;
+    return p->start == MEDIAN ? by_count | REEF_TRAIT_TRANSLATION : rfi_agg_cclip.traits;
 }
 
 const reef_rule rfi_agg_cclip = {

@@ -24,6 +24,7 @@ typedef struct job {
     const double *share; /* solved shares in force, NULL for purely elementwise rules */
     double floor;        /* least scale in force */
     double tuned;        /* the rule's constant for columns without holes */
+    bool silent;         /* out is written already; only the report is wanted */
     reef_error *error;
 } job;
 
@@ -258,8 +259,10 @@ static reef_status combine_column(const job *j, ptrdiff_t t, ptrdiff_t m)
     } else {
         value = run_sum(j);
     }
-    rfi_store(plan->dtype, j->out, m - j->m0, value);
-    if (plan->input.state) {
+    if (!j->silent) {
+        rfi_store(plan->dtype, j->out, m - j->m0, value);
+    }
+    if (!j->silent && plan->input.state) {
         rfi_state_propose(plan->input.state, j->segment, m, value);
     }
     if (plan->report) {
@@ -268,7 +271,7 @@ static reef_status combine_column(const job *j, ptrdiff_t t, ptrdiff_t m)
     return REEF_OK;
 }
 
-static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
+static reef_status combine_scalar(const job *j, ptrdiff_t from, ptrdiff_t to)
 {
     for (ptrdiff_t m = from; m < to; m += RFI_CHUNK) {
         ptrdiff_t count = to - m < RFI_CHUNK ? to - m : RFI_CHUNK;
@@ -283,6 +286,148 @@ static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
     return REEF_OK;
 }
 
+/* ---- the fast path: many coordinates at once, what is hard one by one ---- */
+
+/* What a kernel has left: the hard coordinates, and the report if it gave none. The result does not depend on whether a report is
+ * wanted. */
+static reef_status finish_span(const job *j, ptrdiff_t from, ptrdiff_t count, ptrdiff_t hard, bool reported)
+{
+    const reef_plan *plan = j->plan;
+    bool report_all = plan->report && !reported;
+    reef_status status = REEF_OK;
+    ptrdiff_t next = 0;
+    for (ptrdiff_t t = 0; status == REEF_OK && t < count; t++) {
+        bool is_hard = next < hard && j->worker->hard[next] == t;
+        next += is_hard;
+        if (!is_hard && plan->input.state) {
+            double value = rfi_load(plan->dtype, j->out, from + t - j->m0);
+            rfi_state_propose(plan->input.state, j->segment, from + t, value);
+        }
+        if (is_hard || report_all) {
+            job one = *j;
+            one.silent = !is_hard;
+            status = combine_scalar(&one, from + t, from + t + 1);
+        }
+    }
+    return status;
+}
+
+static void *out_at(const job *j, ptrdiff_t m)
+{
+    return (char *)j->out + (m - j->m0) * (ptrdiff_t)rfi_dtype_size(j->plan->dtype);
+}
+
+/* An elementwise rule with a fast path; returns the number of hard coordinates, or -1. *reported: trust is wanted, and after the call
+ * whether it was given. */
+static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *reported)
+{
+    const reef_plan *plan = j->plan;
+    rfi_worker *w = j->worker;
+    bool possible = plan->rule->span && !plan->rule->weigh && plan->agg->count == 1;
+    if (!possible) {
+        return -1;
+    }
+    rfi_rows_used(plan, w, from, j->m0, j->rows);
+    reef_span span = {.rows = w->used,
+                      .a = plan->m.raw_weights,
+                      .equal = plan->equal_raw,
+                      .single = plan->dtype == REEF_F32,
+                      .n = plan->n_raw,
+                      .count = to - from,
+                      .f = plan->liars[0],
+                      .self = plan->self,
+                      .tuned = j->tuned,
+                      .floor = j->floor,
+                      .out = out_at(j, from),
+                      .hard = w->hard,
+                      .scratch = w->scratch,
+                      .kernels = plan->kernels};
+    if (*reported) {
+        span.share = rfi_treesum_leaf(&w->trust);
+        span.rejected = w->rejected;
+    }
+    ptrdiff_t hard = plan->rule->span(plan->params, &span);
+    *reported = *reported && span.reported;
+    if (hard >= 0 && (*reported || !plan->report)) {
+        w->iterations += span.iterations;
+        w->solved += span.count - hard;
+        w->max_iterations = span.max_iterations > w->max_iterations ? span.max_iterations : w->max_iterations;
+    }
+    return hard;
+}
+
+/* Shares of the rule on raw rows and centre, as one weighted sum: rows without a share are not even read. */
+static ptrdiff_t list_terms(const job *j, ptrdiff_t from)
+{
+    const reef_plan *plan = j->plan;
+    rfi_worker *w = j->worker;
+    ptrdiff_t terms = 0;
+    for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
+        if (w->raw_share[p] > 0) {
+            w->used[terms] = w->used[p];
+            w->used_weights[terms++] = w->raw_share[p];
+        }
+    }
+    double centre = j->space.centre ? j->share[rfi_space_points(plan, &j->space) - 1] : 0;
+    if (centre > 0 && plan->centre_known) {
+        w->used[terms] = rfi_state_place(plan->input.state, j->segment, from);
+        w->used_weights[terms++] = centre;
+    }
+    return terms;
+}
+
+/* A rule of one share per row: the weighted sum. */
+static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool *reported)
+{
+    const reef_plan *plan = j->plan;
+    rfi_worker *w = j->worker;
+    bool median_centre = j->space.centre && !plan->centre_known && (plan->needs & REEF_NEED_MEDIAN);
+    if (plan->rule->column || median_centre) {
+        return -1;
+    }
+    rfi_rows_used(plan, w, from, j->m0, j->rows);
+    memcpy(w->share, j->share, (size_t)rfi_space_points(plan, &j->space) * sizeof(double));
+    for (ptrdiff_t k = 0; k < rfi_space_rows(plan, &j->space); k++) {
+        w->refill[k] = 1;
+    }
+    trace_back(j);
+    ptrdiff_t terms = list_terms(j, from);
+    if (terms == 0) {
+        return -1;
+    }
+    rfi_span span = {.rows = w->used,
+                     .weights = w->used_weights,
+                     .with_zero = w->raw_share[plan->n_raw] > 0,
+                     .n = terms,
+                     .count = to - from,
+                     .out = out_at(j, from),
+                     .scratch = w->scratch,
+                     .hard = w->hard};
+    ptrdiff_t hard = plan->kernels->sum(&span);
+    if (*reported) {
+        double *sum = rfi_treesum_leaf(&w->trust);
+        double counted = (double)(to - from - hard);
+        for (ptrdiff_t p = 0; p <= plan->n_raw; p++) {
+            sum[p] += counted * w->raw_share[p];
+            if (p < plan->n_raw && w->raw_share[p] == 0) {
+                w->rejected[p] += to - from - hard;
+            }
+        }
+    }
+    return hard;
+}
+
+static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
+{
+    const reef_plan *plan = j->plan;
+    ptrdiff_t hard = -1;
+    bool reported = plan->report && !rfi_report_wants_shares(plan->report);
+    if (plan->kernels) {
+        hard = plan->rule->column ? span_column(j, from, to, &reported) : span_sum(j, from, to, &reported);
+    }
+    return hard < 0 ? combine_scalar(j, from, to) : finish_span(j, from, to - from, hard, reported);
+}
+
 /* Shares of one block, from its own Gram matrix, just before it is combined. */
 static reef_status solve_block(job *j, ptrdiff_t from, ptrdiff_t to)
 {
@@ -292,11 +437,7 @@ static reef_status solve_block(job *j, ptrdiff_t from, ptrdiff_t to)
     rfi_treesum_start(&w->gram);
     for (ptrdiff_t tile = from; tile < to; tile += RFI_TILE) {
         ptrdiff_t end = to - tile < RFI_TILE ? to : tile + RFI_TILE;
-        for (ptrdiff_t m = tile; m < end; m += RFI_CHUNK) {
-            ptrdiff_t count = end - m < RFI_CHUNK ? end - m : RFI_CHUNK;
-            rfi_fetch(plan, w, j->rows, m - j->m0, count);
-            rfi_gram_chunk(plan, w, &j->space, j->segment, m, count);
-        }
+        rfi_gram_tile(plan, w, &j->space, j->segment, tile, end - tile, j->m0, j->rows);
         rfi_treesum_push(&w->gram);
     }
     rfi_treesum_finish(&w->gram, w->packed);
@@ -408,7 +549,11 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
         j.tuned = tune(plan, plan->m.mixed_weights, plan->n_mixed, plan->equal_mixed);
     }
     rfi_treesum_start(&j.worker->trust);
+    unsigned flush = plan->kernels ? rfi_flush_begin() : 0;
     status = combine_range(&j, m1);
+    if (plan->kernels) {
+        rfi_flush_end(flush);
+    }
     j.worker->covered += m1 - m0;
     return status;
 }

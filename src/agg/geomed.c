@@ -140,13 +140,26 @@ static double step(const reef_points *points, const double *w, double typical, c
     return (1 - stay) * gone;
 }
 
+/* The step from the coordinatewise median. The optimum is unique, so the start decides only how long it takes; from the mean, liars at
+ * distance D would cost log D steps times the inverse of the honest margin. */
+static void start(const reef_points *points, double *share, const scratch *s)
+{
+    for (ptrdiff_t l = 0; l < points->n; l++) {
+        s->distance[l] = points->far[l] ? (double)INFINITY : sqrt(points->gram[l * points->count + l]);
+    }
+    double typical = typical_distance(points, s->distance, s->pair);
+    for (ptrdiff_t l = 0; l < points->count; l++) {
+        bool counts = l < points->n && !points->far[l];
+        double away = counts ? fmax(s->distance[l], coincidence * typical) : 1;
+        share[l] = counts ? points->a[l] / (typical > 0 ? away / typical : 1) : 0;
+    }
+    normalise(share, points->count);
+}
+
 static void solve_paper(const geomed_params *p, const reef_points *points, double *share, reef_effort *effort)
 {
     scratch s = scratch_of(points);
-    for (ptrdiff_t l = 0; l < points->count; l++) {
-        share[l] = l < points->n && !points->far[l] ? points->a[l] : 0;
-    }
-    normalise(share, points->count);
+    start(points, share, &s);
     effort->converged = false;
     while (!effort->converged && effort->iterations < p->max_iter) {
         rfi_gram_distances(points, share, s.product, s.distance);

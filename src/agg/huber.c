@@ -13,6 +13,11 @@ static double huber_column(const void *params, const reef_column *column, double
     return rfi_mrule_column(RFI_HUBER, params, column, share, effort);
 }
 
+static ptrdiff_t huber_span(const void *params, reef_span *span)
+{
+    return rfi_mrule_span(RFI_HUBER, params, span);
+}
+
 const reef_rule rfi_agg_huber = {
     .name = "huber",
     .summary = "M-estimate with Huber's function: outliers keep a bounded pull",
@@ -27,4 +32,5 @@ const reef_rule rfi_agg_huber = {
     .relative_floor = rfi_mrule_relative_floor,
     .scale = rfi_mrule_scale,
     .column = huber_column,
+    .span = huber_span,
 };

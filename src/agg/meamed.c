@@ -1,4 +1,5 @@
 /* meamed: mean around the median. At each coordinate the n - f values nearest to the median are averaged. */
+#include "agg/fast.h"
 #include "agg/rules.h"
 
 typedef struct meamed_params {
@@ -17,6 +18,16 @@ static double meamed_column(const void *params, const reef_column *column, doubl
     return rfi_mean_nearest(column, median, column->n - column->f, share);
 }
 
+static ptrdiff_t meamed_span(const void *params, reef_span *span)
+{
+    (void)params;
+    if (!span->equal) {
+        return -1;
+    }
+    rfi_span inner = rfi_span_of(span);
+    return span->kernels->meamed(&inner, span->n - span->f);
+}
+
 const reef_rule rfi_agg_meamed = {
     .name = "meamed",
     .summary = "mean of the n - f values nearest to the median, per coordinate",
@@ -29,4 +40,5 @@ const reef_rule rfi_agg_meamed = {
     .bound = rfi_bound_minority,
     .bound_text = RFI_BOUND_MINORITY_TEXT,
     .column = meamed_column,
+    .span = meamed_span,
 };

@@ -1,4 +1,5 @@
 /* mean: the weighted average. out = sum a_l x_l. The most efficient rule at the Gaussian; one liar carries it anywhere. */
+#include "agg/fast.h"
 #include "agg/rules.h"
 
 #include <string.h>
@@ -11,6 +12,12 @@ static double mean_column(const void *params, const reef_column *column, double 
     return rfi_normalise_sum(column->x, share, column->n);
 }
 
+static ptrdiff_t mean_span(const void *params, reef_span *span)
+{
+    (void)params;
+    return rfi_span_sum(span);
+}
+
 const reef_rule rfi_agg_mean = {
     .name = "mean",
     .summary = "weighted average; efficient, but one liar moves it anywhere",
@@ -18,4 +25,5 @@ const reef_rule rfi_agg_mean = {
     .traits = REEF_TRAIT_WEIGHTS | REEF_TRAIT_REPLICATION | REEF_TRAIT_PERMUTATION | REEF_TRAIT_TRANSLATION |
               REEF_TRAIT_SCALE | REEF_TRAIT_HULL,
     .column = mean_column,
+    .span = mean_span,
 };

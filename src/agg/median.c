@@ -2,6 +2,7 @@
  *
  * keep_self (BRIDGE): the neighbours are screened down to their middle one or two values and the receiver's own value is
  * always kept: the trimmed mean with keep_self at its largest f. */
+#include "agg/fast.h"
 #include "agg/rules.h"
 
 typedef struct median_params {
@@ -53,6 +54,16 @@ static double median_column(const void *params, const reef_column *column, doubl
     return rfi_column_median(column, true, (rfi_median_kind)p->even, share);
 }
 
+static ptrdiff_t median_span(const void *params, reef_span *span)
+{
+    const median_params *p = params;
+    if (p->keep_self || !span->equal) {
+        return -1;
+    }
+    rfi_span inner = rfi_span_of(span);
+    return span->kernels->median(&inner, p->even);
+}
+
 static unsigned median_needs(const void *params)
 {
     const median_params *p = params;
@@ -81,4 +92,5 @@ const reef_rule rfi_agg_median = {
     .traits_of = median_traits,
     .needs = median_needs,
     .column = median_column,
+    .span = median_span,
 };

@@ -9,6 +9,7 @@
  * equal weight: their mean. */
 #include "agg/mrule.h"
 
+#include "agg/fast.h"
 #include "agg/rules.h"
 #include "base/error.h"
 #include "num/scale.h"
@@ -206,7 +207,34 @@ double rfi_mrule_column(rfi_family family, const rfi_mrule_params *p, const reef
     if (!effective_shares(&est, column, found.value, s, share)) {
         return rfi_column_median(column, by_weight, RFI_MEDIAN_AVERAGE, share);
     }
-    return found.value;
+    /* without convergence one more IRLS step: it descends too, and the result is what the shares say */
+    return found.converged ? found.value : rfi_normalise_sum(column->x, share, column->n);
+}
+
+ptrdiff_t rfi_mrule_span(rfi_family family, const rfi_mrule_params *p, reef_span *span)
+{
+    bool mad = p->scale == RFI_SCALE_MAD || p->scale == RFI_SCALE_MAD_EXACT || p->scale == RFI_SCALE_MAD_FINITE;
+    bool by_count = p->init == RFI_INIT_COUNT || span->equal;
+    bool small = span->n == 1 || (span->n == 2 && span->equal);
+    if (!mad || !by_count || small || p->start != RFI_START_MEDIAN || !isnan(p->sigma)) {
+        return -1;
+    }
+    rfi_kernel_mest est = {.family = family == RFI_HUBER ? RFI_KERNEL_HUBER : RFI_KERNEL_TUKEY,
+                           .c = span->tuned,
+                           .mad_factor = rfi_mad_factor((rfi_scale_kind)p->scale, (double)span->n),
+                           .floor = fmax(p->scale_floor, span->floor),
+                           .tol = p->tol,
+                           .max_iter = (int)p->max_iter};
+    if (isnan(est.tol)) {
+        est.tol = span->single ? 1e-6 : 1e-12;
+    }
+    rfi_span inner = rfi_span_of(span);
+    rfi_kernel_report report = {.share = span->share, .rejected = span->rejected};
+    ptrdiff_t hard = span->kernels->mest(&inner, &est, &report);
+    span->reported = true;
+    span->iterations = report.iterations;
+    span->max_iterations = report.max_iterations;
+    return hard;
 }
 
 unsigned rfi_mrule_traits(const void *params)

@@ -7,6 +7,7 @@
 #include "agg/plan.h"
 #include "base/error.h"
 
+#include <math.h>
 #include <string.h>
 
 ptrdiff_t rfi_packed_length(ptrdiff_t points)
@@ -43,6 +44,102 @@ void rfi_gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *space,
     }
 }
 
+void rfi_rows_used(const reef_plan *plan, rfi_worker *worker, ptrdiff_t m, ptrdiff_t m0, const void *const *rows)
+{
+    ptrdiff_t skip = (m - m0) * (ptrdiff_t)rfi_dtype_size(plan->dtype);
+    for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
+        worker->used[i] = (const char *)rows[plan->m.active[i]] + skip;
+    }
+}
+
+/* Largest and smallest magnitude whose squares neither overflow nor vanish when added up over a chunk. */
+static bool in_gram_range(reef_dtype dtype, double largest)
+{
+    bool single = dtype == REEF_F32;
+    return largest == 0 || (largest < (single ? 0x1p+55 : 0x1p+500) && largest > (single ? 0x1p-40 : 0x1p-400));
+}
+
+/* Points beside the rows, as seen from the medians: the origin is -mu, the remembered centre v - mu. False if one is out of range. */
+static bool centre_extra_points(const reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment,
+                                ptrdiff_t m, ptrdiff_t count)
+{
+    ptrdiff_t next = plan->n_raw;
+    for (int extra = 0; extra < 2; extra++) {
+        if (!(extra ? space->centre : space->origin)) {
+            continue;
+        }
+        for (ptrdiff_t t = 0; t < count; t++) {
+            double mu = rfi_load(plan->dtype, worker->medians, t);
+            double value = 0;
+            if (extra && plan->centre_known) {
+                value = rfi_state_value(plan->input.state, segment, m + t);
+            } else if (extra && (plan->needs & REEF_NEED_MEDIAN)) {
+                value = mu;
+            }
+            if (fabs(value - mu) > (plan->dtype == REEF_F32 ? 0x1p+55 : 0x1p+500)) {
+                return false;
+            }
+            rfi_store(plan->dtype, worker->centred_rows, next * RFI_GRAM_CHUNK + t, value - mu);
+        }
+        next++;
+    }
+    return true;
+}
+
+/* Zeros behind a short chunk, up to whole vectors. */
+static void pad_chunk(const reef_plan *plan, rfi_worker *worker, ptrdiff_t points, ptrdiff_t count, ptrdiff_t padded)
+{
+    for (ptrdiff_t p = 0; p < points; p++) {
+        for (ptrdiff_t t = count; t < padded; t++) {
+            rfi_store(plan->dtype, worker->centred_rows, p * RFI_GRAM_CHUNK + t, 0);
+        }
+    }
+}
+
+/* One chunk by the kernels; false if it must be done by the scalar code (non-finite or extreme values, mixed rows). */
+static bool gram_fast(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
+                      ptrdiff_t count, ptrdiff_t m0, const void *const *rows)
+{
+    bool raw = !space->mixed || plan->agg->count == 1;
+    if (!plan->kernels || !raw) {
+        return false;
+    }
+    rfi_rows_used(plan, worker, m, m0, rows);
+    double largest = 0;
+    ptrdiff_t points = rfi_space_points(plan, space);
+    ptrdiff_t padded = (count + 15) / 16 * 16;
+    rfi_span span = {
+        .rows = worker->used, .n = plan->n_raw, .count = count, .out = worker->medians, .scratch = worker->scratch};
+    if (!plan->kernels->centre(&span, worker->centred_rows, RFI_GRAM_CHUNK, &largest) ||
+        !in_gram_range(plan->dtype, largest) || !centre_extra_points(plan, worker, space, segment, m, count)) {
+        return false;
+    }
+    pad_chunk(plan, worker, points, count, padded);
+    plan->kernels->gram(worker->centred_rows, RFI_GRAM_CHUNK, points, padded, rfi_treesum_leaf(&worker->gram));
+    return true;
+}
+
+void rfi_gram_tile(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
+                   ptrdiff_t count, ptrdiff_t m0, const void *const *rows)
+{
+    for (ptrdiff_t at = m; at < m + count; at += RFI_GRAM_CHUNK) {
+        ptrdiff_t end = m + count - at < RFI_GRAM_CHUNK ? m + count : at + RFI_GRAM_CHUNK;
+        if (gram_fast(plan, worker, space, segment, at, end - at, m0, rows)) {
+            continue;
+        }
+        for (ptrdiff_t from = at; from < end; from += RFI_CHUNK) {
+            ptrdiff_t part = end - from < RFI_CHUNK ? end - from : RFI_CHUNK;
+            rfi_fetch(plan, worker, rows, from - m0, part);
+            rfi_gram_chunk(plan, worker, space, segment, from, part);
+        }
+    }
+}
+
+static ptrdiff_t slot_of(const reef_plan *plan, ptrdiff_t segment, ptrdiff_t m)
+{
+    return plan->m.slot_starts[segment] + m / ((ptrdiff_t)RFI_TILE << plan->slot_levels);
+}
+
 /* One slot: its tiles in order, then the result into its place. */
 static void observe_slot(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, ptrdiff_t from, ptrdiff_t to,
                          ptrdiff_t m0, const void *const *rows)
@@ -52,15 +149,10 @@ static void observe_slot(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment,
     rfi_treesum_start(&worker->gram);
     for (ptrdiff_t tile = from; tile < to; tile += RFI_TILE) {
         ptrdiff_t end = tile + RFI_TILE < to ? tile + RFI_TILE : to;
-        for (ptrdiff_t m = tile; m < end; m += RFI_CHUNK) {
-            ptrdiff_t count = end - m < RFI_CHUNK ? end - m : RFI_CHUNK;
-            rfi_fetch(plan, worker, rows, m - m0, count);
-            rfi_gram_chunk(plan, worker, space, segment, m, count);
-        }
+        rfi_gram_tile(plan, worker, space, segment, tile, end - tile, m0, rows);
         rfi_treesum_push(&worker->gram);
     }
-    ptrdiff_t slot = plan->m.slot_starts[segment] + from / ((ptrdiff_t)RFI_TILE << plan->slot_levels);
-    rfi_treesum_finish(&worker->gram, plan->m.gram_slots + slot * worker->gram.length);
+    rfi_treesum_finish(&worker->gram, plan->m.gram_slots + slot_of(plan, segment, from) * worker->gram.length);
 }
 
 reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
@@ -75,8 +167,18 @@ reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
     }
     ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
     for (ptrdiff_t from = m0; from < m1; from += slot) {
+        if (atomic_exchange(&plan->m.seen[slot_of(plan, segment, from)], true)) {
+            return rfi_fail(error, REEF_E_ORDER,
+                            "coordinates from %td of segment %td were observed already in this pass", from, segment);
+        }
+    }
+    unsigned flush = plan->kernels ? rfi_flush_begin() : 0;
+    for (ptrdiff_t from = m0; from < m1; from += slot) {
         ptrdiff_t to = m1 - from < slot ? m1 : from + slot;
         observe_slot(plan, &plan->m.workers[worker], segment, from, to, m0, rows);
+    }
+    if (plan->kernels) {
+        rfi_flush_end(flush);
     }
     plan->m.workers[worker].covered += m1 - m0;
     return REEF_OK;

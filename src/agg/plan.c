@@ -155,6 +155,14 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     bool local = plan->scope > 0;
     int gram_levels = plan->block_levels > plan->slot_levels ? plan->block_levels : plan->slot_levels;
     w->rows = rfi_arena_take(arena, k, 1, sizeof(void *));
+    bool fast = plan->kernels != NULL;
+    size_t number = rfi_dtype_size(plan->dtype);
+    w->used = rfi_arena_take(arena, k + 1, 1, sizeof(void *));
+    w->used_weights = rfi_arena_take(arena, k + 1, 1, sizeof(double));
+    w->hard = rfi_arena_take(arena, fast ? RFI_SPAN_MAX : 0, 1, sizeof(int32_t));
+    w->scratch = rfi_arena_take(arena, fast ? 2 * k + 64 : 0, 64, 1);
+    w->centred_rows = rfi_arena_take(arena, fast ? gram : 0, RFI_GRAM_CHUNK, number);
+    w->medians = rfi_arena_take(arena, fast && gram ? RFI_GRAM_CHUNK : 0, 1, number);
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));
     w->hole = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(bool));
     w->points = rfi_arena_take(arena, points, 1, sizeof(double));
@@ -205,6 +213,7 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     m->next_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
     m->gram = rfi_arena_take(arena, plan->gram_any ? points : 0, points, sizeof(double));
     m->next_gram = rfi_arena_take(arena, piped ? points : 0, points, sizeof(double));
+    m->seen = rfi_arena_take(arena, slots, 1, sizeof(atomic_bool));
     m->gram_slots = rfi_arena_take(arena, plan->passes ? slots : 0, rfi_packed_length(points), sizeof(double));
     m->trust_slots = rfi_arena_take(arena, slots, k + 1, sizeof(double));
     m->shares = rfi_arena_take(arena, plan->scope == REEF_SCOPE_SEGMENT ? plan->segments : 1, points, sizeof(double));
@@ -225,6 +234,7 @@ static void describe(reef_plan *plan, const reef_agg *agg, const reef_shape *sha
     plan->segments = shape->segments;
     plan->dtype = shape->dtype;
     plan->worker_count = shape->workers ? shape->workers : rfi_context_workers(agg->context);
+    plan->kernels = rfi_kernels_find(plan->dtype == REEF_F32);
     plan->needs = plan->rule->needs ? plan->rule->needs(plan->params) : 0;
     plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
     for (ptrdiff_t s = 0; s < shape->segments; s++) {
@@ -252,7 +262,7 @@ static reef_status measure(reef_plan *plan, const reef_agg *agg, const reef_shap
         return rfi_fail(error, REEF_E_OVERFLOW, "a plan for %td rows and %td segments does not fit in memory addresses",
                         shape->rows, shape->segments);
     }
-    *bytes = (size_t)arena.used;
+    *bytes = (size_t)arena.used + RFI_ALIGNMENT - 1; /* the caller's memory may start anywhere between cache lines */
     return REEF_OK;
 }
 
@@ -294,7 +304,7 @@ reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_sha
         return rfi_fail(error, REEF_E_ARG, "the plan needs %zu bytes (reef_plan_size tells); %zu were given", needed,
                         bytes);
     }
-    rfi_arena arena = {.base = memory};
+    rfi_arena arena = {.base = rfi_align(memory)};
     reef_plan *made = rfi_arena_take(&arena, 1, 1, sizeof *made);
     lay_out(&described, &arena, shape);
     *made = described;

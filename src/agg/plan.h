@@ -15,12 +15,16 @@
 
 #include "agg/pipeline.h"
 #include "base/memory.h"
+#include "num/kernels/kernels.h"
 #include "num/treesum.h"
 
 #include <stdatomic.h>
 
 /* Coordinates fetched at a time. */
 enum { RFI_CHUNK = 64 };
+
+/* Coordinates that a Gram kernel takes at a time: a part of a tile. */
+enum { RFI_GRAM_CHUNK = 1024 };
 
 /* Which rows a Gram matrix is about. */
 typedef struct rfi_space {
@@ -30,23 +34,29 @@ typedef struct rfi_space {
 } rfi_space;
 
 typedef struct rfi_worker {
-    const void **rows;  /* K: row pointers of the range under way */
-    double *tile;       /* RFI_CHUNK columns of K raw values */
-    bool *hole;         /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
-    double *points;     /* K + 2 values of one column of a space */
-    bool *gap;          /* K: mixed row has no value at this column */
-    double *refill;     /* K: factor by which the rest of a mixed row stands in for its holes */
-    double *centred;    /* (K + 2) x RFI_CHUNK, for Gram sums */
-    double *share;      /* K + 2: effective weights on the points of the rule's space */
-    double *raw_share;  /* K + 1: effective weights on raw rows, and on origin or centre together */
-    double *x;          /* K: values handed to the column rule */
-    double *a;          /* K: their weights */
-    double *x_share;    /* K: its answer */
-    ptrdiff_t *where;   /* K: which point each value is */
-    double *work;       /* 4 K, for the rule */
-    ptrdiff_t *index;   /* 2 K, for the rule */
-    double *scales;     /* RFI_TILE, for scale floors relative to a tile */
-    double *block_gram; /* (K+2)^2 and, for shares solved inside combine, what solve needs */
+    const void **rows;    /* K: row pointers of the range under way */
+    const void **used;    /* K + 1: rows handed to a kernel */
+    double *used_weights; /* K + 1 */
+    int32_t *hard;        /* RFI_SPAN_MAX */
+    void *scratch;        /* for kernels */
+    void *centred_rows;   /* (K + 2) x RFI_GRAM_CHUNK numbers of the data type, for Gram kernels */
+    void *medians;        /* RFI_GRAM_CHUNK numbers */
+    double *tile;         /* RFI_CHUNK columns of K raw values */
+    bool *hole;           /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
+    double *points;       /* K + 2 values of one column of a space */
+    bool *gap;            /* K: mixed row has no value at this column */
+    double *refill;       /* K: factor by which the rest of a mixed row stands in for its holes */
+    double *centred;      /* (K + 2) x RFI_CHUNK, for Gram sums */
+    double *share;        /* K + 2: effective weights on the points of the rule's space */
+    double *raw_share;    /* K + 1: effective weights on raw rows, and on origin or centre together */
+    double *x;            /* K: values handed to the column rule */
+    double *a;            /* K: their weights */
+    double *x_share;      /* K: its answer */
+    ptrdiff_t *where;     /* K: which point each value is */
+    double *work;         /* 4 K, for the rule */
+    ptrdiff_t *index;     /* 2 K, for the rule */
+    double *scales;       /* RFI_TILE, for scale floors relative to a tile */
+    double *block_gram;   /* (K+2)^2 and, for shares solved inside combine, what solve needs */
     double *block_share;
     double *solve_work;
     ptrdiff_t *solve_index;
@@ -79,6 +89,7 @@ typedef struct rfi_memory {
     double *next_matrix;    /* K x (K + 1) */
     double *gram;           /* (K + 2)^2 */
     double *next_gram;      /* (K + 2)^2 */
+    atomic_bool *seen;      /* slots: observed in this pass */
     double *gram_slots;     /* slots x packed length */
     double *trust_slots;    /* slots x (K + 1) */
     double *shares;         /* sets x (K + 2): solved shares, one set or one per segment */
@@ -96,9 +107,10 @@ struct reef_plan {
     ptrdiff_t total; /* coordinates of all segments */
     reef_dtype dtype;
     ptrdiff_t worker_count;
-    unsigned needs; /* of the rule */
-    int64_t scope;  /* of the rule: REEF_SCOPE_* or a block length */
-    bool gram_any;  /* some pass sums Gram matrices */
+    const rfi_kernels *kernels; /* NULL: the scalar rules do everything */
+    unsigned needs;             /* of the rule */
+    int64_t scope;              /* of the rule: REEF_SCOPE_* or a block length */
+    bool gram_any;              /* some pass sums Gram matrices */
     rfi_space spaces[2];
     ptrdiff_t passes;
     int slot_levels;  /* a slot is 2^slot_levels tiles */
@@ -123,6 +135,9 @@ struct reef_plan {
 /* begin.c: (re)computes everything that depends on which rows are in use. */
 reef_status rfi_plan_select(reef_plan *plan, reef_error *error);
 
+/* Forgets what was observed: before every pass. */
+void rfi_plan_unsee(reef_plan *plan);
+
 /* fetch.c */
 ptrdiff_t rfi_space_rows(const reef_plan *plan, const rfi_space *space);
 ptrdiff_t rfi_space_points(const reef_plan *plan, const rfi_space *space);
@@ -143,6 +158,12 @@ void rfi_gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *space,
                     ptrdiff_t count);
 ptrdiff_t rfi_packed_length(ptrdiff_t points);
 
+/* Adds coordinates m .. m + count - 1 of a tile (count <= RFI_TILE) to the worker's Gram leaf; rows point to coordinate m0. */
+void rfi_gram_tile(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
+                   ptrdiff_t count, ptrdiff_t m0, const void *const *rows);
+/* Rows in use, moved to coordinate m (rows point to m0), in worker->used. */
+void rfi_rows_used(const reef_plan *plan, rfi_worker *worker, ptrdiff_t m, ptrdiff_t m0, const void *const *rows);
+
 /* solve.c: packed Gram sum -> full matrix; then the rule's shares from it. */
 void rfi_unpack(const double *packed, ptrdiff_t points, double *gram);
 reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram, double size,
@@ -156,6 +177,8 @@ reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t s
 reef_status rfi_report_fits(const reef_report *report, ptrdiff_t rows, reef_error *error);
 void rfi_report_begin(reef_plan *plan);
 void rfi_report_end(reef_plan *plan);
+/* True if the shares of every coordinate are to be kept. */
+bool rfi_report_wants_shares(const reef_report *report);
 /* Keeps abar of a raw row (-1: of origin and centre) at a coordinate, if the caller wants it. */
 void rfi_report_share(reef_plan *plan, ptrdiff_t raw_row, ptrdiff_t segment, ptrdiff_t m, double share);
 
@@ -164,6 +187,8 @@ bool rfi_state_fits(const reef_state *state, const reef_plan *plan);
 bool rfi_state_known(const reef_state *state);
 double rfi_state_value(const reef_state *state, ptrdiff_t segment, ptrdiff_t m);
 void rfi_state_propose(reef_state *state, ptrdiff_t segment, ptrdiff_t m, double value);
+/* Where the remembered centre of a segment has coordinate m. */
+const void *rfi_state_place(const reef_state *state, ptrdiff_t segment, ptrdiff_t m);
 void rfi_state_commit(reef_state *state);
 
 #endif

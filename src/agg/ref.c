@@ -15,6 +15,11 @@ static double ref_column(const void *params, const reef_column *column, double *
     return rfi_mrule_column(RFI_TUKEY, params, column, share, effort);
 }
 
+static ptrdiff_t ref_span(const void *params, reef_span *span)
+{
+    return rfi_mrule_span(RFI_TUKEY, params, span);
+}
+
 const reef_rule rfi_agg_ref = {
     .name = "ref",
     .summary = "REF: MM-estimate per coordinate, as robust as the median and nearly as efficient as the mean",
@@ -29,4 +34,5 @@ const reef_rule rfi_agg_ref = {
     .relative_floor = rfi_mrule_relative_floor,
     .scale = rfi_mrule_scale,
     .column = ref_column,
+    .span = ref_span,
 };

@@ -118,6 +118,11 @@ int64_t reef_report_unconverged(const reef_report *report)
     return report->unconverged;
 }
 
+bool rfi_report_wants_shares(const reef_report *report)
+{
+    return report->shares || report->centre;
+}
+
 reef_status rfi_report_fits(const reef_report *report, ptrdiff_t rows, reef_error *error)
 {
     if (report && report->rows != rows) {

@@ -253,8 +253,8 @@ static reef_status check_covered(reef_plan *plan, reef_error *error)
     int64_t covered = 0;
     for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
         covered += plan->m.workers[i].covered;
-        plan->m.workers[i].covered = 0;
     }
+    rfi_plan_unsee(plan);
     if (covered != plan->total) {
         return rfi_fail(error, REEF_E_ORDER, "%lld coordinates were observed in this pass; there are %td",
                         (long long)covered, plan->total);

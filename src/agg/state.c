@@ -141,6 +141,11 @@ void rfi_state_propose(reef_state *state, ptrdiff_t segment, ptrdiff_t m, double
     rfi_store(state->dtype, place(state, state->next, segment), m, value);
 }
 
+const void *rfi_state_place(const reef_state *state, ptrdiff_t segment, ptrdiff_t m)
+{
+    return place(state, state->now, segment) + m * (ptrdiff_t)rfi_dtype_size(state->dtype);
+}
+
 void rfi_state_commit(reef_state *state)
 {
     unsigned char *old = state->now;

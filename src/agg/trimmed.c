@@ -3,6 +3,7 @@
  * Removal is by count, the mean of the rest by weight. The rest is summed directly: "sum minus extremes" would lose all accuracy to one
  * huge value. keep_self (BRIDGE) screens the neighbours only and always keeps the receiver's own value, so that
  * |N| - 2 f + 1 of |N| neighbours and itself are averaged. */
+#include "agg/fast.h"
 #include "agg/rules.h"
 
 #include <math.h>
@@ -71,6 +72,16 @@ static double trimmed_column(const void *params, const reef_column *column, doub
     return rfi_normalise_sum(column->x, share, n);
 }
 
+static ptrdiff_t trimmed_span(const void *params, reef_span *span)
+{
+    const trimmed_params *p = params;
+    if (p->keep_self || !span->equal) {
+        return -1;
+    }
+    rfi_span inner = rfi_span_of(span);
+    return span->kernels->trimmed(&inner, span->f);
+}
+
 static unsigned trimmed_needs(const void *params)
 {
     const trimmed_params *p = params;
@@ -99,4 +110,5 @@ const reef_rule rfi_agg_trimmed = {
     .bound_text = RFI_BOUND_MINORITY_TEXT " (keep_self: n >= 2 f + 2)",
     .needs = trimmed_needs,
     .column = trimmed_column,
+    .span = trimmed_span,
 };

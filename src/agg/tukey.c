@@ -13,6 +13,11 @@ static double tukey_column(const void *params, const reef_column *column, double
     return rfi_mrule_column(RFI_TUKEY, params, column, share, effort);
 }
 
+static ptrdiff_t tukey_span(const void *params, reef_span *span)
+{
+    return rfi_mrule_span(RFI_TUKEY, params, span);
+}
+
 const reef_rule rfi_agg_tukey = {
     .name = "tukey",
     .summary = "M-estimate with Tukey's biweight and a chosen start and scale",
@@ -27,4 +32,5 @@ const reef_rule rfi_agg_tukey = {
     .relative_floor = rfi_mrule_relative_floor,
     .scale = rfi_mrule_scale,
     .column = tukey_column,
+    .span = tukey_span,
 };

@@ -40,6 +40,12 @@ void *rfi_arena_take(rfi_arena *arena, ptrdiff_t count, ptrdiff_t width, size_t 
     return arena->base ? arena->base + start : NULL;
 }
 
+void *rfi_align(void *memory)
+{
+    uintptr_t past = (uintptr_t)memory % RFI_ALIGNMENT;
+    return (unsigned char *)memory + (past ? RFI_ALIGNMENT - past : 0);
+}
+
 void *rfi_allocate(const reef_context *context, size_t bytes)
 {
     if (!context) {

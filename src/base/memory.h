@@ -27,6 +27,9 @@ typedef struct rfi_arena {
 /* Room for count x width elements of `size` bytes; NULL when measuring or after an overflow. */
 void *rfi_arena_take(rfi_arena *arena, ptrdiff_t count, ptrdiff_t width, size_t size);
 
+/* The first address from memory on that is a multiple of RFI_ALIGNMENT. */
+void *rfi_align(void *memory);
+
 /* Memory from the context's allocator (context NULL: malloc). */
 void *rfi_allocate(const reef_context *context, size_t bytes);
 void rfi_release(const reef_context *context, void *memory);

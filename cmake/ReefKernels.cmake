@@ -1,0 +1,13 @@
+# Instruction sets. A file of src/num/kernels with _avx2_ or _avx512_ in its name may use that set, and only it; which one
+# runs is decided at run time by dispatch.c, whose tests of the processor must cover the flags below. Everything else is
+# compiled for the plain architecture.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(reef_avx2_options -mavx2 -mfma)
+  set(reef_avx512_options -mavx512f -mavx512dq -mavx512bw -mavx512vl)
+endif()
+
+foreach(set avx2 avx512)
+  set(sources ${reef_sources})
+  list(FILTER sources INCLUDE REGEX "/kernels/[^/]*_${set}_[^/]*\\.c$")
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${reef_${set}_options}")
+endforeach()

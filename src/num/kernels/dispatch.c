@@ -1,0 +1,65 @@
+/* Choosing kernels: the last entry of the list that the processor can run and REEF_ISA allows. */
+#include "num/kernels/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern const rfi_kernels rfi_kernels_portable_f32, rfi_kernels_portable_f64;
+#if defined(__x86_64__)
+extern const rfi_kernels rfi_kernels_avx2_f32, rfi_kernels_avx2_f64;
+extern const rfi_kernels rfi_kernels_avx512_f32, rfi_kernels_avx512_f64;
+#elif defined(__aarch64__)
+extern const rfi_kernels rfi_kernels_neon_f32, rfi_kernels_neon_f64;
+#endif
+
+/* From the plainest to the fastest. */
+static const rfi_kernels *const all[][2] = {
+    {&rfi_kernels_portable_f64, &rfi_kernels_portable_f32},
+#if defined(__x86_64__)
+    {&rfi_kernels_avx2_f64, &rfi_kernels_avx2_f32},
+    {&rfi_kernels_avx512_f64, &rfi_kernels_avx512_f32},
+#elif defined(__aarch64__)
+    {&rfi_kernels_neon_f64, &rfi_kernels_neon_f32},
+#endif
+};
+enum { COUNT = sizeof all / sizeof all[0] };
+
+static bool runs_here(int index)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    switch (index) {
+    case 1:
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case 2:
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    default:
+        return true;
+    }
+#else
+    (void)index;
+    return true;
+#endif
+}
+
+const rfi_kernels *rfi_kernels_at(bool single, int index)
+{
+    return index >= 0 && index < COUNT && runs_here(index) ? all[index][single] : NULL;
+}
+
+const rfi_kernels *rfi_kernels_find(bool single)
+{
+    const char *cap = getenv("REEF_ISA");
+    const rfi_kernels *best = NULL;
+    if (cap && strcmp(cap, "scalar") == 0) {
+        return NULL;
+    }
+    for (int i = 0; rfi_kernels_at(single, i); i++) {
+        best = all[i][single];
+        if (cap && strcmp(cap, best->name) == 0) {
+            break;
+        }
+    }
+    return best;
+}

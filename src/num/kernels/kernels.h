@@ -1,0 +1,80 @@
+/* Fast kernels: coordinates in the lanes of vector registers, all rows of a coordinate in one lane.
+ *
+ * Every kernel works on a span of coordinates of n rows and is checked against the scalar rules of src/agg, which
+ * remain the definition. A lane's operations depend on that lane alone, so a coordinate gets the same bits at any
+ * offset, in any order and on any thread. What a kernel cannot decide safely (a value that is not finite, sums that overflow, an
+ * iteration that does not settle) it leaves to the caller, by listing the coordinate as hard.
+ */
+#ifndef RFI_NUM_KERNELS_H
+#define RFI_NUM_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Most coordinates a span may have. */
+#define RFI_SPAN_MAX 4096
+/* Bytes of scratch for n rows: two columns of vectors of the widest kind and some room. */
+#define RFI_SPAN_SCRATCH(n) ((size_t)(2 * (n) + 64) * 64)
+
+typedef enum rfi_kernel_family { RFI_KERNEL_TUKEY, RFI_KERNEL_HUBER } rfi_kernel_family;
+
+/* M-estimate with count median and MAD. */
+typedef struct rfi_kernel_mest {
+    int family;        /* rfi_kernel_family */
+    double c;          /* tuning constant, in scales */
+    double mad_factor; /* scale = mad_factor * MAD */
+    double floor;      /* least scale, 0: none */
+    double tol;        /* in scales */
+    int max_iter;
+} rfi_kernel_mest;
+
+/* Effort and trust of a span, added to what is there. */
+typedef struct rfi_kernel_report {
+    double *share;     /* n: sums of effective weights over the coordinates, NULL: not wanted */
+    int64_t *rejected; /* n: coordinates with share 0 */
+    int64_t iterations;
+    int max_iterations;
+} rfi_kernel_report;
+
+typedef struct rfi_span {
+    const void *const *rows; /* n pointers to the first coordinate, any alignment */
+    const double *weights;   /* n, sum 1, or NULL for equal ones */
+    bool with_zero;          /* sums: the weights sum to less than 1, the rest being the share of 0 */
+    ptrdiff_t n;
+    ptrdiff_t count; /* coordinates, 1..RFI_SPAN_MAX */
+    void *out;       /* count numbers */
+    void *scratch;   /* RFI_SPAN_SCRATCH(n) bytes, 64-byte aligned */
+    int32_t *hard;   /* RFI_SPAN_MAX: coordinates left to the caller; out is unspecified there */
+} rfi_span;
+
+/* Each returns the number of hard coordinates. */
+typedef struct rfi_kernels {
+    const char *name; /* of the instruction set */
+    /* out = sum w_l x_l in double precision; weights NULL: the mean */
+    ptrdiff_t (*sum)(const rfi_span *span);
+    /* the lower, upper or mean of the two middle values: kind as rfi_median_kind */
+    ptrdiff_t (*median)(const rfi_span *span, int kind);
+    /* mean without the f smallest and largest; equal weights */
+    ptrdiff_t (*trimmed)(const rfi_span *span, ptrdiff_t f);
+    /* mean of the `kept` values nearest to the median, ties in part */
+    ptrdiff_t (*meamed)(const rfi_span *span, ptrdiff_t kept);
+    ptrdiff_t (*mest)(const rfi_span *span, const rfi_kernel_mest *est, rfi_kernel_report *report);
+    /* centred[p * stride + t] = x_p(t) - median(t) for all rows, out = medians; *largest: greatest absolute value of both. Returns false
+     * if some value is not finite. */
+    bool (*centre)(const rfi_span *span, void *centred, ptrdiff_t stride, double *largest);
+    /* sum[packed pair p >= q] += centred_p' centred_q over count coordinates (count a multiple of 16, zero padded) */
+    void (*gram)(const void *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum);
+} rfi_kernels;
+
+/* Denormal numbers count as zero between begin and end (on processors where they would be slow); end takes what begin returned. */
+unsigned rfi_flush_begin(void);
+void rfi_flush_end(unsigned before);
+
+/* The kernels for a type, the best this processor runs; REEF_ISA in the environment (portable, avx2, avx512, neon) caps it, and
+ * REEF_ISA=scalar gives NULL: the scalar rules do everything. `single`: float32, else float64. */
+const rfi_kernels *rfi_kernels_find(bool single);
+/* All that this processor runs, for tests: index from 0, NULL at the end. */
+const rfi_kernels *rfi_kernels_at(bool single, int index);
+
+#endif

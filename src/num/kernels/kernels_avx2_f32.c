@@ -1,0 +1,12 @@
+/* The kernels for float32 in AVX2. */
+#if defined(__x86_64__)
+#include <stddef.h>
+
+#define REAL_IS_FLOAT
+#define ISA "avx2"
+#define NAME(kernel) kernel##_avx2_f32
+#define KERNELS rfi_kernels_avx2_f32
+#include "num/kernels/vec_avx2.h"
+
+#include "num/kernels/template.h"
+#endif

@@ -1,0 +1,11 @@
+/* The kernels for float64 in AVX2. */
+#if defined(__x86_64__)
+#include <stddef.h>
+
+#define ISA "avx2"
+#define NAME(kernel) kernel##_avx2_f64
+#define KERNELS rfi_kernels_avx2_f64
+#include "num/kernels/vec_avx2.h"
+
+#include "num/kernels/template.h"
+#endif

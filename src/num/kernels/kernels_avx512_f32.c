@@ -1,0 +1,12 @@
+/* The kernels for float32 in AVX-512. */
+#if defined(__x86_64__)
+#include <stddef.h>
+
+#define REAL_IS_FLOAT
+#define ISA "avx512"
+#define NAME(kernel) kernel##_avx512_f32
+#define KERNELS rfi_kernels_avx512_f32
+#include "num/kernels/vec_avx512.h"
+
+#include "num/kernels/template.h"
+#endif

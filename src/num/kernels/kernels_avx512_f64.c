@@ -1,0 +1,11 @@
+/* The kernels for float64 in AVX-512. */
+#if defined(__x86_64__)
+#include <stddef.h>
+
+#define ISA "avx512"
+#define NAME(kernel) kernel##_avx512_f64
+#define KERNELS rfi_kernels_avx512_f64
+#include "num/kernels/vec_avx512.h"
+
+#include "num/kernels/template.h"
+#endif

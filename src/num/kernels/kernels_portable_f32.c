@@ -1,0 +1,10 @@
+/* The kernels for float32 in plain C. */
+#include <stddef.h>
+
+#define REAL_IS_FLOAT
+#define ISA "portable"
+#define NAME(kernel) kernel##_portable_f32
+#define KERNELS rfi_kernels_portable_f32
+#include "num/kernels/vec_portable.h"
+
+#include "num/kernels/template.h"

@@ -1,0 +1,9 @@
+/* The kernels for float64 in plain C. */
+#include <stddef.h>
+
+#define ISA "portable"
+#define NAME(kernel) kernel##_portable_f64
+#define KERNELS rfi_kernels_portable_f64
+#include "num/kernels/vec_portable.h"
+
+#include "num/kernels/template.h"

@@ -1,0 +1,651 @@
+/* The kernels, written once over the vector layer and compiled per instruction set and type (kernels_*.c).
+ *
+ * Notation of M-estimates, per lane: m0 median, s scale, r = c s, u = (x - m0) / r, t = (m - m0) / r;
+ *   d = clamp(u - t, -1, 1), z = 1 - d^2;  Tukey: psi = d z^2, b = z^2, psi' = z (1 - 5 d^2) = 5 z^2 - 4 z
+ * The clamp comes before the square, so that no finite outlier overflows. */
+#include "num/kernels/kernels.h"
+
+#include <float.h>
+#include <math.h>
+
+#ifdef REAL_IS_FLOAT
+#define REAL_MIN FLT_MIN
+#define REAL_MAX FLT_MAX
+#else
+#define REAL_MIN DBL_MIN
+#define REAL_MAX DBL_MAX
+#endif
+
+#define SORT2(i, j)                                                                                                    \
+    do {                                                                                                               \
+        const vec low = v_min(x[i], x[j]);                                                                             \
+        x[j] = v_max(x[i], x[j]);                                                                                      \
+        x[i] = low;                                                                                                    \
+    } while (0)
+#include "num/kernels/networks.h"
+
+enum { BLOCK = 32 };
+
+/* ---- loading and sorting a column of vectors ---- */
+
+/* A row of the caller: bytes, because it may have any alignment. */
+typedef const char *row;
+
+KERNEL vec load_lanes(row r, ptrdiff_t at, ptrdiff_t lanes)
+{
+    row p = r + at * (ptrdiff_t)sizeof(real);
+    return lanes == LANES ? v_load(p) : v_load_part(p, lanes);
+}
+
+/* Loads n <= 32 rows, sorts them in registers, stores the column. Returns their sum, which is not finite if one of them is
+ * not (or if the sum overflows: harmless, the coordinate is then done by the scalar rule). */
+#define LOAD_AND_SORT(n)                                                                                               \
+    static __attribute__((noinline))                                                                                   \
+    vec load_and_sort_##n(const row *rows, ptrdiff_t at, ptrdiff_t lanes, vec *column)                                 \
+    {                                                                                                                  \
+        vec x[n];                                                                                                      \
+        vec sum = v_set(0);                                                                                            \
+        for (int i = 0; i < (n); i++) {                                                                                \
+            x[i] = load_lanes(rows[i], at, lanes);                                                                     \
+            sum = v_add(sum, x[i]);                                                                                    \
+        }                                                                                                              \
+        sort_##n(x);                                                                                                   \
+        for (int i = 0; i < (n); i++) {                                                                                \
+            column[i] = x[i];                                                                                          \
+        }                                                                                                              \
+        return sum;                                                                                                    \
+    }
+static __attribute__((noinline)) vec load_and_sort_1(const row *rows, ptrdiff_t at, ptrdiff_t lanes, vec *column)
+{
+    column[0] = load_lanes(rows[0], at, lanes);
+    return column[0];
+}
+FOR_EACH_NETWORK(LOAD_AND_SORT)
+
+typedef vec (*load_and_sort)(const row *rows, ptrdiff_t at, ptrdiff_t lanes, vec *column);
+
+#define SORTER(n) load_and_sort_##n,
+static const load_and_sort sorters[BLOCK + 1] = {NULL, load_and_sort_1, FOR_EACH_NETWORK(SORTER)};
+
+/* Sorts a part of the column that is in memory already. */
+#define RESORT(n)                                                                                                      \
+    case n:                                                                                                            \
+        sort_##n(x);                                                                                                   \
+        break;
+
+static __attribute__((noinline)) void sort_block(vec *x, ptrdiff_t n)
+{
+    switch (n) {
+        FOR_EACH_NETWORK(RESORT)
+    default:
+        break;
+    }
+}
+
+static __attribute__((noinline)) void merge_block(vec *column)
+{
+    vec x[BLOCK];
+    for (int i = 0; i < BLOCK; i++) {
+        x[i] = column[i];
+    }
+    merge_32(x);
+    for (int i = 0; i < BLOCK; i++) {
+        column[i] = x[i];
+    }
+}
+
+/* Bitonic merge of two sorted runs x[0..run) and x[run..n), n <= 2 run, run a multiple of 32. Places beyond n count as
+ * +infinity and never move, so comparators that touch them are left out. */
+static void merge_runs(vec *x, ptrdiff_t run, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 2 * run - n; i < run; i++) {
+        SORT2(i, 2 * run - 1 - i);
+    }
+    for (ptrdiff_t d = run / 2; d >= BLOCK; d /= 2) {
+        for (ptrdiff_t start = 0; start < n; start += 2 * d) {
+            for (ptrdiff_t i = start; i < start + d && i + d < n; i++) {
+                SORT2(i, i + d);
+            }
+        }
+    }
+    for (ptrdiff_t start = 0; start < n; start += BLOCK) {
+        if (n - start >= BLOCK) {
+            merge_block(x + start);
+        } else {
+            sort_block(x + start, n - start);
+        }
+    }
+}
+
+static vec load_sorted(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, vec *column)
+{
+    if (n <= BLOCK) {
+        return sorters[n](rows, at, lanes, column);
+    }
+    vec sum = v_set(0);
+    for (ptrdiff_t start = 0; start < n; start += BLOCK) {
+        ptrdiff_t size = n - start < BLOCK ? n - start : BLOCK;
+        sum = v_add(sum, sorters[size](rows + start, at, lanes, column + start));
+    }
+    for (ptrdiff_t run = BLOCK; run < n; run *= 2) {
+        for (ptrdiff_t start = 0; start + run < n; start += 2 * run) {
+            ptrdiff_t size = n - start < 2 * run ? n - start : 2 * run;
+            merge_runs(column + start, run, size);
+        }
+    }
+    return sum;
+}
+
+/* ---- the frame of every kernel ---- */
+
+/* Lanes whose sum is not finite: x - x is then NaN. */
+KERNEL mask not_finite(vec sum)
+{
+    vec zero = v_sub(sum, sum);
+    return m_andnot(m_first(LANES), v_equal(zero, zero));
+}
+
+static ptrdiff_t list_hard(const rfi_span *span, ptrdiff_t at, mask hard, ptrdiff_t listed)
+{
+    for (unsigned bits = m_bits(hard); bits; bits &= bits - 1) {
+        int lane = __builtin_ctz(bits);
+        if (at + lane < span->count) {
+            span->hard[listed++] = (int32_t)(at + lane);
+        }
+    }
+    return listed;
+}
+
+KERNEL void store_lanes(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, vec value)
+{
+    char *out = (char *)span->out + at * (ptrdiff_t)sizeof(real);
+    if (lanes == LANES) {
+        v_store(out, value);
+    } else {
+        v_store_part(out, value, lanes);
+    }
+}
+
+KERNEL ptrdiff_t lanes_at(const rfi_span *span, ptrdiff_t at)
+{
+    return span->count - at < LANES ? span->count - at : LANES;
+}
+
+KERNEL vec midpoint(vec a, vec b)
+{
+    vec half = v_set((real)0.5);
+    return v_fma(half, a, v_mul(half, b));
+}
+
+KERNEL vec median_of(const vec *column, ptrdiff_t n)
+{
+    return n % 2 ? column[n / 2] : midpoint(column[n / 2 - 1], column[n / 2]);
+}
+
+/* ---- sums ---- */
+
+/* `groups` vectors of every row at once, so that a row is read some cache lines at a time. Sums of float32 in double precision round to
+ * a value between the smallest and the largest; those of float64 may miss by some last bits and are put back. */
+KERNEL ptrdiff_t sum_groups(const rfi_span *span, ptrdiff_t at, int groups, ptrdiff_t listed)
+{
+    const row *rows = (const row *)span->rows;
+    wide sum[4];
+#ifndef REAL_IS_FLOAT
+    vec low[4];
+    vec high[4];
+#endif
+    double factor = span->weights ? 1 : 1 / (double)span->n;
+    for (int g = 0; g < groups; g++) {
+        sum[g] = w_zero();
+#ifndef REAL_IS_FLOAT
+        low[g] = v_set(span->with_zero ? 0 : REAL_MAX);
+        high[g] = v_set(span->with_zero ? 0 : -REAL_MAX);
+#endif
+    }
+    for (ptrdiff_t l = 0; l < span->n; l++) {
+        for (int g = 0; g < groups; g++) {
+            ptrdiff_t from = at + g * LANES;
+            vec x = load_lanes(rows[l], from, groups > 1 ? LANES : lanes_at(span, from));
+            sum[g] = span->weights ? w_fma(sum[g], x, span->weights[l]) : w_add(sum[g], x);
+#ifndef REAL_IS_FLOAT
+            low[g] = v_min(low[g], x);
+            high[g] = v_max(high[g], x);
+#endif
+        }
+    }
+    for (int g = 0; g < groups; g++) {
+        vec value = w_narrow(sum[g], factor);
+        mask hard = not_finite(value);
+#ifndef REAL_IS_FLOAT
+        value = v_min(v_max(value, low[g]), high[g]);
+#endif
+        ptrdiff_t from = at + g * LANES;
+        store_lanes(span, from, groups > 1 ? LANES : lanes_at(span, from), value);
+        if (m_bits(hard)) {
+            listed = list_hard(span, from, hard, listed);
+        }
+    }
+    return listed;
+}
+
+static ptrdiff_t NAME(sum)(const rfi_span *span)
+{
+    ptrdiff_t listed = 0;
+    ptrdiff_t at = 0;
+    for (; at + 4 * LANES <= span->count; at += 4 * LANES) {
+        listed = sum_groups(span, at, 4, listed);
+    }
+    for (; at < span->count; at += LANES) {
+        listed = sum_groups(span, at, 1, listed);
+    }
+    return listed;
+}
+
+/* ---- order statistics ---- */
+
+static ptrdiff_t NAME(median)(const rfi_span *span, int kind)
+{
+    vec *column = span->scratch;
+    ptrdiff_t n = span->n;
+    ptrdiff_t listed = 0;
+    for (ptrdiff_t at = 0; at < span->count; at += LANES) {
+        ptrdiff_t lanes = lanes_at(span, at);
+        mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
+        vec value = median_of(column, n);
+        if (kind != 0) {
+            value = column[kind == 1 ? (n - 1) / 2 : n / 2];
+        }
+        store_lanes(span, at, lanes, value);
+        if (m_bits(hard)) {
+            listed = list_hard(span, at, hard, listed);
+        }
+    }
+    return listed;
+}
+
+/* Sums start from the median: differences of neighbouring values are exact or nearly so. */
+static ptrdiff_t NAME(trimmed)(const rfi_span *span, ptrdiff_t f)
+{
+    vec *column = span->scratch;
+    ptrdiff_t n = span->n;
+    ptrdiff_t listed = 0;
+    vec factor = v_set((real)(1 / (double)(n - 2 * f)));
+    for (ptrdiff_t at = 0; at < span->count; at += LANES) {
+        ptrdiff_t lanes = lanes_at(span, at);
+        mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
+        vec m = median_of(column, n);
+        vec sum = v_set(0);
+        for (ptrdiff_t i = f; i < n - f; i++) {
+            sum = v_add(sum, v_sub(column[i], m));
+        }
+        vec value = v_fma(sum, factor, m);
+        value = v_min(v_max(value, column[f]), column[n - 1 - f]);
+        hard = m_or(hard, not_finite(sum));
+        store_lanes(span, at, lanes, value);
+        if (m_bits(hard)) {
+            listed = list_hard(span, at, hard, listed);
+        }
+    }
+    return listed;
+}
+
+/* Distance of the kept-th value from the median: the narrowest window of the sorted column. */
+KERNEL vec window_radius(const vec *column, ptrdiff_t n, ptrdiff_t kept, vec m)
+{
+    vec radius = v_set(REAL_MAX);
+    for (ptrdiff_t i = 0; i + kept <= n; i++) {
+        vec below = v_sub(m, column[i]);
+        vec above = v_sub(column[i + kept - 1], m);
+        radius = v_min(radius, v_max(below, above));
+    }
+    return radius;
+}
+
+static ptrdiff_t NAME(meamed)(const rfi_span *span, ptrdiff_t kept)
+{
+    vec *column = span->scratch;
+    ptrdiff_t n = span->n;
+    ptrdiff_t listed = 0;
+    vec one = v_set(1);
+    vec zero = v_set(0);
+    for (ptrdiff_t at = 0; at < span->count; at += LANES) {
+        ptrdiff_t lanes = lanes_at(span, at);
+        mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
+        vec m = median_of(column, n);
+        vec radius = window_radius(column, n, kept, m);
+        vec sum = zero;
+        vec count = zero;
+        vec tie_sum = zero;
+        vec ties = zero;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            vec d = v_sub(column[i], m);
+            mask inside = v_less(v_abs(d), radius);
+            mask tie = v_equal(v_abs(d), radius);
+            sum = v_add(sum, v_select(inside, d, zero));
+            count = v_add(count, v_select(inside, one, zero));
+            tie_sum = v_add(tie_sum, v_select(tie, d, zero));
+            ties = v_add(ties, v_select(tie, one, zero));
+        }
+        vec total = v_set((real)kept);
+        vec part = v_div(v_sub(total, count), v_max(ties, one));
+        vec value = v_add(m, v_div(v_fma(part, tie_sum, sum), total));
+        hard = m_or(hard, not_finite(value));
+        store_lanes(span, at, lanes, value);
+        if (m_bits(hard)) {
+            listed = list_hard(span, at, hard, listed);
+        }
+    }
+    return listed;
+}
+
+/* ---- M-estimates ---- */
+
+/* median |x - m| of a sorted column without a second sort. With h values on each side of the middle, below_i = m - x and above_i = x - m
+ * are both ascending away from it, so one half-cleaner selects: the h-th smallest of all is max_i min(below_i, above_{h-1-i}), the
+ * next one min_i max(...). */
+KERNEL vec mad_of(const vec *column, ptrdiff_t n, vec m)
+{
+    ptrdiff_t h = n / 2;
+    const vec *upper = column + (n - h);
+    vec low = v_set(0);
+    vec high = v_set(REAL_MAX);
+    for (ptrdiff_t i = 0; i < h; i++) {
+        vec below = v_sub(m, column[h - 1 - i]);
+        vec above = v_sub(upper[h - 1 - i], m);
+        low = v_max(low, v_min(below, above));
+        high = v_min(high, v_max(below, above));
+    }
+    return n % 2 ? low : midpoint(low, high);
+}
+
+typedef struct mest_sums {
+    vec psi, slope, weight;
+} mest_sums;
+
+KERNEL vec clamp_unit(vec d)
+{
+    return v_max(v_min(d, v_set(1)), v_set(-1));
+}
+
+/* Sums at shift t over scaled values u[i]; weights NULL: 1 each. */
+KERNEL mest_sums tukey_sums(const vec *u, const double *weights, ptrdiff_t n, vec t)
+{
+    vec psi = v_set(0);
+    vec z1 = v_set(0);
+    vec z2 = v_set(0);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        vec d = clamp_unit(v_sub(u[i], t));
+        vec z = v_fnma(d, d, v_set(1));
+        vec zz = v_mul(z, z);
+        if (weights) {
+            vec a = v_set((real)weights[i]);
+            z = v_mul(a, z);
+            zz = v_mul(a, zz);
+        }
+        psi = v_fma(d, zz, psi);
+        z1 = v_add(z1, z);
+        z2 = v_add(z2, zz);
+    }
+    return (mest_sums){psi, v_fnma(v_set(4), z1, v_mul(v_set(5), z2)), z2};
+}
+
+KERNEL mest_sums huber_sums(const vec *u, const double *weights, ptrdiff_t n, vec t)
+{
+    mest_sums sums = {v_set(0), v_set(0), v_set(0)};
+    vec one = v_set(1);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        vec d = v_sub(u[i], t);
+        vec away = v_max(v_abs(d), one);
+        vec a = v_set(weights ? (real)weights[i] : 1);
+        sums.psi = v_fma(a, clamp_unit(d), sums.psi);
+        sums.slope = v_add(sums.slope, v_select(v_less(one, away), v_set(0), a));
+        sums.weight = v_add(sums.weight, v_div(a, away));
+    }
+    return sums;
+}
+
+/* One column of lanes on its way to the solution. */
+typedef struct mest_lanes {
+    vec m0, r, inverse; /* inverse is 0 where the scale is too small: all u are then 0 and t stays 0 */
+    vec t;
+    mask open;  /* lanes that still move */
+    mask alive; /* lanes with a usable scale */
+} mest_lanes;
+
+KERNEL mest_lanes start_lanes(const vec *column, ptrdiff_t n, const rfi_kernel_mest *est)
+{
+    mest_lanes q;
+    q.m0 = median_of(column, n);
+    vec s = v_mul(mad_of(column, n, q.m0), v_set((real)est->mad_factor));
+    s = v_max(s, v_set((real)est->floor));
+    q.alive = m_andnot(m_first(LANES), v_less(s, v_set(16 * REAL_MIN)));
+    q.r = v_mul(s, v_set((real)est->c));
+    q.inverse = v_select(q.alive, v_div(v_set(1), q.r), v_set(0));
+    q.t = v_set(0);
+    q.open = q.alive;
+    return q;
+}
+
+/* Guarded Newton (src/num/mest.c): 6 bold steps of at most one scale, then steps of at most twice the IRLS step. A lane stops when
+ * its unguarded Newton distance is below the tolerance. */
+static int solve_lanes(mest_lanes *q, const vec *u, const double *weights, ptrdiff_t n, const rfi_kernel_mest *est,
+                       int64_t *iterations)
+{
+    vec longest = v_set((real)(fmin(1, est->c) / est->c));
+    vec tol = v_set((real)(est->tol / est->c));
+    vec before = v_set(0);
+    int step = 0;
+    for (; step < est->max_iter && m_bits(q->open); step++) {
+        mest_sums sums =
+            est->family == RFI_KERNEL_HUBER ? huber_sums(u, weights, n, q->t) : tukey_sums(u, weights, n, q->t);
+        bool bold = step < 6;
+        vec least = v_mul(v_set((real)(bold ? 0.3 : 0.5)), sums.weight);
+        vec move = v_div(sums.psi, v_max(v_max(sums.slope, least), v_set(REAL_MIN)));
+        if (bold) {
+            move = v_max(v_min(move, longest), v_sub(v_set(0), longest));
+        } else {
+            mask back = m_and(v_less(v_mul(move, before), v_set(0)),
+                              v_less(v_mul(v_set((real)0.5), v_abs(before)), v_abs(move)));
+            move = v_select(back, v_mul(move, v_set((real)0.5)), move);
+        }
+        before = move;
+        *iterations += __builtin_popcount(m_bits(q->open));
+        vec next = v_add(q->t, move);
+        /* |psi| <= tol slope, slope > 0; or the step is lost in rounding */
+        mask near = m_and(v_less(v_set(0), sums.slope), v_less(v_abs(sums.psi), v_mul(tol, sums.slope)));
+        mask done = m_or(near, v_equal(next, q->t));
+        q->t = v_select(q->open, next, q->t);
+        q->open = m_andnot(q->open, done);
+    }
+    return step;
+}
+
+KERNEL void scale_column(vec *u, const vec *x, ptrdiff_t n, const mest_lanes *q)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        u[i] = v_mul(v_sub(x[i], q->m0), q->inverse);
+    }
+}
+
+KERNEL void scale_rows(vec *u, const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, const mest_lanes *q)
+{
+    const row *rows = (const row *)span->rows;
+    for (ptrdiff_t i = 0; i < span->n; i++) {
+        u[i] = v_mul(v_sub(load_lanes(rows[i], at, lanes), q->m0), q->inverse);
+    }
+}
+
+/* b of one value at the solution, times its weight. */
+KERNEL vec weight_of(const rfi_span *span, int family, vec u, vec t, ptrdiff_t i)
+{
+    vec d = v_sub(u, t);
+    vec a = v_set(span->weights ? (real)span->weights[i] : 1);
+    if (family == RFI_KERNEL_HUBER) {
+        return v_div(a, v_max(v_abs(d), v_set(1)));
+    }
+    d = clamp_unit(d);
+    vec z = v_fnma(d, d, v_set(1));
+    return v_mul(a, v_mul(z, z));
+}
+
+/* Sum over the lanes that count, in lane order. */
+static double sum_lanes(vec a, mask counted)
+{
+    real lane[LANES];
+    double sum = 0;
+    v_store(lane, v_select(counted, a, v_set(0)));
+    for (int i = 0; i < LANES; i++) {
+        sum += (double)lane[i];
+    }
+    return sum;
+}
+
+/* Adds the shares of one group to the report; u holds the rows in their own order. */
+static void report_lanes(const rfi_span *span, int family, const vec *u, vec t, mask counted, rfi_kernel_report *report)
+{
+    vec total = v_set(0);
+    for (ptrdiff_t i = 0; i < span->n; i++) {
+        total = v_add(total, weight_of(span, family, u[i], t, i));
+    }
+    vec factor = v_div(v_set(1), total);
+    for (ptrdiff_t i = 0; i < span->n; i++) {
+        vec b = weight_of(span, family, u[i], t, i);
+        mask out = m_and(counted, v_equal(b, v_set(0)));
+        report->share[i] += sum_lanes(v_mul(b, factor), counted);
+        report->rejected[i] += __builtin_popcount(m_bits(out));
+    }
+}
+
+static ptrdiff_t NAME(mest)(const rfi_span *span, const rfi_kernel_mest *est, rfi_kernel_report *report)
+{
+    vec *column = span->scratch;
+    vec *u = column + span->n;
+    ptrdiff_t n = span->n;
+    ptrdiff_t listed = 0;
+    for (ptrdiff_t at = 0; at < span->count; at += LANES) {
+        ptrdiff_t lanes = lanes_at(span, at);
+        mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
+        mest_lanes q = start_lanes(column, n, est);
+        mask present = m_first(lanes);
+        q.open = m_and(m_andnot(q.open, hard), present);
+        if (span->weights) {
+            scale_rows(u, span, at, lanes, &q);
+        } else {
+            scale_column(u, column, n, &q);
+        }
+        int steps = solve_lanes(&q, u, span->weights, n, est, &report->iterations);
+        report->max_iterations = steps > report->max_iterations ? steps : report->max_iterations;
+        vec value = v_fma(q.t, q.r, q.m0);
+        value = v_min(v_max(value, column[0]), column[n - 1]);
+        store_lanes(span, at, lanes, value);
+        /* lanes without a scale, and lanes that did not settle, go to the scalar rule */
+        hard = m_or(m_or(hard, q.open), m_andnot(m_first(LANES), q.alive));
+        if (report->share) {
+            if (!span->weights) {
+                scale_rows(u, span, at, lanes, &q);
+            }
+            report_lanes(span, est->family, u, q.t, m_andnot(present, hard), report);
+        }
+        if (m_bits(hard)) {
+            listed = list_hard(span, at, hard, listed);
+        }
+    }
+    return listed;
+}
+
+/* ---- Gram matrices ---- */
+
+static bool NAME(centre)(const rfi_span *span, void *centred, ptrdiff_t stride, double *largest)
+{
+    const row *rows = (const row *)span->rows;
+    vec *column = span->scratch;
+    vec most = v_set(0);
+    for (ptrdiff_t at = 0; at < span->count; at += LANES) {
+        ptrdiff_t lanes = lanes_at(span, at);
+        if (m_bits(not_finite(load_sorted(rows, span->n, at, lanes, column)))) {
+            return false;
+        }
+        vec m = median_of(column, span->n);
+        most = v_max(most, v_max(v_abs(m), v_max(v_sub(m, column[0]), v_sub(column[span->n - 1], m))));
+        store_lanes(span, at, lanes, m);
+        for (ptrdiff_t l = 0; l < span->n; l++) {
+            v_store((real *)centred + l * stride + at, v_sub(load_lanes(rows[l], at, lanes), m));
+        }
+    }
+    real lane[LANES];
+    v_store(lane, most);
+    *largest = 0;
+    for (int i = 0; i < LANES; i++) {
+        *largest = (double)lane[i] > *largest ? (double)lane[i] : *largest;
+    }
+    return true;
+}
+
+/* Rows p..p+3 against rows q..q+3: 16 sums in registers. */
+enum { SIDE = 4 };
+
+KERNEL void gram_block(const real *const *a, const real *const *b, ptrdiff_t count, double sum[SIDE][SIDE])
+{
+    vec total[SIDE][SIDE];
+    for (int i = 0; i < SIDE; i++) {
+        for (int j = 0; j < SIDE; j++) {
+            total[i][j] = v_set(0);
+        }
+    }
+    for (ptrdiff_t t = 0; t < count; t += LANES) {
+        vec x[SIDE];
+        for (int i = 0; i < SIDE; i++) {
+            x[i] = v_load(a[i] + t);
+        }
+        for (int j = 0; j < SIDE; j++) {
+            vec y = v_load(b[j] + t);
+            for (int i = 0; i < SIDE; i++) {
+                total[i][j] = v_fma(x[i], y, total[i][j]);
+            }
+        }
+    }
+    for (int i = 0; i < SIDE; i++) {
+        for (int j = 0; j < SIDE; j++) {
+            sum[i][j] = sum_lanes(total[i][j], m_first(LANES));
+        }
+    }
+}
+
+/* Rows beyond the last repeat it; their sums are not used. */
+static void block_rows(const void *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t from, const real **rows)
+{
+    for (int i = 0; i < SIDE; i++) {
+        ptrdiff_t point = from + i < points ? from + i : points - 1;
+        rows[i] = (const real *)centred + point * stride;
+    }
+}
+
+static void NAME(gram)(const void *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum)
+{
+    for (ptrdiff_t p = 0; p < points; p += SIDE) {
+        const real *a[SIDE];
+        block_rows(centred, stride, points, p, a);
+        for (ptrdiff_t q = 0; q <= p; q += SIDE) {
+            const real *b[SIDE];
+            double block[SIDE][SIDE];
+            block_rows(centred, stride, points, q, b);
+            gram_block(a, b, count, block);
+            for (ptrdiff_t i = p; i < p + SIDE && i < points; i++) {
+                for (ptrdiff_t j = q; j < q + SIDE && j <= i; j++) {
+                    sum[i * (i + 1) / 2 + j] += block[i - p][j - q];
+                }
+            }
+        }
+    }
+}
+
+const rfi_kernels KERNELS = {
+    .name = ISA,
+    .sum = NAME(sum),
+    .median = NAME(median),
+    .trimmed = NAME(trimmed),
+    .meamed = NAME(meamed),
+    .mest = NAME(mest),
+    .centre = NAME(centre),
+    .gram = NAME(gram),
+};

@@ -1,0 +1,188 @@
+/* The vector layer for AVX-512. See vec_portable.h for what each operation means. */
+#include <immintrin.h>
+
+#ifdef REAL_IS_FLOAT
+typedef float real;
+typedef __m512 vec;
+typedef __mmask16 mask;
+#define LANES 16
+#define OP(name) _mm512_##name##_ps
+#define MASKED(name) _mm512_mask_##name##_ps
+#define ZEROED(name) _mm512_maskz_##name##_ps
+#define COMPARE _mm512_cmp_ps_mask
+#else
+typedef double real;
+typedef __m512d vec;
+typedef __mmask8 mask;
+#define LANES 8
+#define OP(name) _mm512_##name##_pd
+#define MASKED(name) _mm512_mask_##name##_pd
+#define ZEROED(name) _mm512_maskz_##name##_pd
+#define COMPARE _mm512_cmp_pd_mask
+#endif
+
+#define KERNEL static inline __attribute__((always_inline))
+
+KERNEL mask first_lanes(ptrdiff_t n)
+{
+    return (mask)((1U << n) - 1U);
+}
+
+KERNEL vec v_load(const void *p)
+{
+    return OP(loadu)(p);
+}
+
+KERNEL vec v_load_part(const void *p, ptrdiff_t n)
+{
+    return ZEROED(loadu)(first_lanes(n), p);
+}
+
+KERNEL void v_store(void *p, vec a)
+{
+    OP(storeu)(p, a);
+}
+
+KERNEL void v_store_part(void *p, vec a, ptrdiff_t n)
+{
+    MASKED(storeu)(p, first_lanes(n), a);
+}
+
+KERNEL vec v_set(real a)
+{
+    return OP(set1)(a);
+}
+
+KERNEL vec v_add(vec a, vec b)
+{
+    return OP(add)(a, b);
+}
+
+KERNEL vec v_sub(vec a, vec b)
+{
+    return OP(sub)(a, b);
+}
+
+KERNEL vec v_mul(vec a, vec b)
+{
+    return OP(mul)(a, b);
+}
+
+KERNEL vec v_div(vec a, vec b)
+{
+    return OP(div)(a, b);
+}
+
+KERNEL vec v_fma(vec a, vec b, vec c)
+{
+    return OP(fmadd)(a, b, c);
+}
+
+KERNEL vec v_fnma(vec a, vec b, vec c)
+{
+    return OP(fnmadd)(a, b, c);
+}
+
+KERNEL vec v_min(vec a, vec b)
+{
+    return OP(min)(a, b);
+}
+
+KERNEL vec v_max(vec a, vec b)
+{
+    return OP(max)(a, b);
+}
+
+KERNEL vec v_abs(vec a)
+{
+    return OP(abs)(a);
+}
+
+KERNEL mask v_less(vec a, vec b)
+{
+    return COMPARE(a, b, _CMP_LT_OQ);
+}
+
+KERNEL mask v_equal(vec a, vec b)
+{
+    return COMPARE(a, b, _CMP_EQ_OQ);
+}
+
+KERNEL vec v_select(mask m, vec a, vec b)
+{
+    return MASKED(mov)(b, m, a);
+}
+
+KERNEL mask m_and(mask a, mask b)
+{
+    return a & b;
+}
+
+KERNEL mask m_andnot(mask a, mask b)
+{
+    return (mask)(a & ~b);
+}
+
+KERNEL mask m_or(mask a, mask b)
+{
+    return a | b;
+}
+
+KERNEL mask m_first(ptrdiff_t n)
+{
+    return first_lanes(n);
+}
+
+KERNEL unsigned m_bits(mask a)
+{
+    return a;
+}
+
+/* Lanes of a in double precision, added to LANES sums. */
+typedef struct wide {
+#ifdef REAL_IS_FLOAT
+    __m512d low, high;
+#else
+    __m512d low;
+#endif
+} wide;
+
+KERNEL wide w_zero(void)
+{
+    return (wide){0};
+}
+
+KERNEL wide w_fma(wide sum, vec a, double factor)
+{
+    __m512d f = _mm512_set1_pd(factor);
+#ifdef REAL_IS_FLOAT
+    sum.low = _mm512_fmadd_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a)), f, sum.low);
+    sum.high = _mm512_fmadd_pd(_mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)), f, sum.high);
+#else
+    sum.low = _mm512_fmadd_pd(a, f, sum.low);
+#endif
+    return sum;
+}
+
+KERNEL wide w_add(wide sum, vec a)
+{
+#ifdef REAL_IS_FLOAT
+    sum.low = _mm512_add_pd(sum.low, _mm512_cvtps_pd(_mm512_castps512_ps256(a)));
+    sum.high = _mm512_add_pd(sum.high, _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)));
+#else
+    sum.low = _mm512_add_pd(sum.low, a);
+#endif
+    return sum;
+}
+
+KERNEL vec w_narrow(wide sum, double factor)
+{
+    __m512d f = _mm512_set1_pd(factor);
+#ifdef REAL_IS_FLOAT
+    __m256 low = _mm512_cvtpd_ps(_mm512_mul_pd(sum.low, f));
+    __m256 high = _mm512_cvtpd_ps(_mm512_mul_pd(sum.high, f));
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+#else
+    return _mm512_mul_pd(sum.low, f);
+#endif
+}
