@@ -67,7 +67,7 @@ static float lie(int scenario, int i, double mean, float own)
     case NEAR: /* together, at the edge of the honest spread */
         return (float)(mean - 2.5);
     case HIDDEN: /* together, inside it ("a little is enough") */
-        return (float)(mean - 1.5);
+        return (float)(mean - 1.0);
     default:
         break;
     }
@@ -161,7 +161,7 @@ static void print_head(const demo *d)
     printf("%d agents send model vectors of %d numbers; the last %d lie:\n", AGENTS, COORDINATES, LIARS);
     printf("  far      each is off by its own 100 to 800 standard deviations\n");
     printf("  near     all of them collude 2.5 standard deviations off, at the edge of the honest spread\n");
-    printf("  hidden   the same at 1.5, well inside it: the hardest case without memory\n");
+    printf("  hidden   the same at 1.0, well inside it: the hardest case without memory\n");
     printf("  broken   NaN, Inf, 1e38, and a sign flip times a million\n\n");
     printf("Error against the mean of the honest, in units of that mean's own statistical error\n");
     printf("(0 is perfect; below 1 the liars did less harm than chance), and trust under 'near'\n");

@@ -50,13 +50,24 @@ static void print_field(const reef_field *field)
     printf("\n");
 }
 
+static const char *kind_of(const reef_rule *rule)
+{
+    if (rule->mix) {
+        return "pre-aggregator";
+    }
+    if (rule->weigh) {
+        return rule->column ? "chooses rows, then elementwise" : "one weight per row";
+    }
+    return "elementwise";
+}
+
 static void print_rule(const reef_rule *rule)
 {
     printf("%s - %s\n", rule->name, rule->summary);
     if (rule->citation[0]) {
         printf("  after: %s\n", rule->citation);
     }
-    printf("  kind:  %s\n", rule->mix ? "pre-aggregator" : (rule->weigh ? "one weight per row" : "elementwise"));
+    printf("  kind:  %s\n", kind_of(rule));
     if (rule->bound_text) {
         printf("  bears: %s\n", rule->bound_text);
     }

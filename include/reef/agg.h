@@ -79,6 +79,11 @@ REEF_API ptrdiff_t reef_report_dropped(const reef_report *report);
 REEF_API int64_t reef_report_masked(const reef_report *report);
 /* Mean share of the origin (clip, arc) or of the remembered centre (cclip). */
 REEF_API double reef_report_centre_share(const reef_report *report);
+/* Efficiency at Gaussian data, relative to the mean, that the rule is tuned to for the rows in use; with n=auto it is less than asked for
+ * where the cap on the tuning constant binds. NaN: the rule has no such tuning, or stands behind a pre-aggregator. */
+REEF_API double reef_report_efficiency(const reef_report *report);
+/* The row that holds half of the weight or more, -1 if none does. Its agent then decides alone in rules that go by weight mass. */
+REEF_API ptrdiff_t reef_report_dominant(const reef_report *report);
 REEF_API double reef_report_mean_iterations(const reef_report *report);
 REEF_API int reef_report_max_iterations(const reef_report *report);
 /* Columns, blocks or vectors whose iteration met its cap before its tolerance. */

@@ -76,7 +76,7 @@ typedef struct reef_span {
     int64_t iterations;                /* to add to */
     int max_iterations;                /* to raise */
     int32_t *hard;                     /* count places to list coordinates in that `column` must do, ascending */
-    void *scratch;                     /* (2 n + 64) x 64 bytes, 64-byte aligned */
+    void *scratch;                     /* 4 n x 64 bytes, 64-byte aligned */
     const struct rfi_kernels *kernels; /* the library's own vector code */
 } reef_span;
 
@@ -140,6 +140,8 @@ typedef struct reef_rule {
     /* Optional, elementwise rules: a constant that depends on the number of values (with weights 1 / sum a_l^2), found once and
      * handed to every column. */
     double (*tune)(const void *params, double n);
+    /* Optional: efficiency at Gaussian data, relative to the mean, that the rule is tuned to for n values. */
+    double (*efficiency)(const void *params, double n);
     /* Optional, elementwise rules: least scale relative to the typical one of 4096 neighbouring coordinates. */
     double (*relative_floor)(const void *params);
     double (*scale)(const void *params, const reef_column *column); /* the scale that floor refers to */

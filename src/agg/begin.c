@@ -172,7 +172,7 @@ reef_status rfi_plan_select(reef_plan *plan, reef_error *error)
     }
     rfi_plan_unsee(plan);
     rfi_report_begin(plan);
-    return REEF_OK;
+    return plan->mix_early ? rfi_mix_all(plan, false, error) : REEF_OK;
 }
 
 static reef_status check_input(const reef_plan *plan, const reef_input *input, const reef_report *report,

@@ -65,6 +65,13 @@ static reef_status bucketing_mix(const void *params, const reef_points *points, 
     return REEF_OK;
 }
 
+/* Nothing: the order is drawn without looking. */
+static unsigned bucketing_needs(const void *params)
+{
+    (void)params;
+    return 0;
+}
+
 const reef_rule rfi_agg_bucketing = {
     .name = "bucketing",
     .summary = "averages the rows in random buckets of s",
@@ -73,7 +80,7 @@ const reef_rule rfi_agg_bucketing = {
     .fields = bucketing_fields,
     .field_count = RFI_COUNT(bucketing_fields),
     .params_size = sizeof(bucketing_params),
-    .needs = rfi_needs_gram,
+    .needs = bucketing_needs,
     .mixed = bucketing_mixed,
     .mix = bucketing_mix,
 };

@@ -80,8 +80,7 @@ static void count_effort(rfi_worker *w, const reef_effort *effort)
     w->max_iterations = effort->iterations > w->max_iterations ? effort->iterations : w->max_iterations;
 }
 
-/* n, or with weights the number of equal ones that would be as good. */
-static double effective_count(const double *a, ptrdiff_t n, bool equal)
+double rfi_effective_count(const double *a, ptrdiff_t n, bool equal)
 {
     double squares = 0;
     for (ptrdiff_t i = 0; !equal && i < n; i++) {
@@ -92,7 +91,7 @@ static double effective_count(const double *a, ptrdiff_t n, bool equal)
 
 static double tune(const reef_plan *plan, const double *a, ptrdiff_t n, bool equal)
 {
-    return plan->rule->tune ? plan->rule->tune(plan->params, effective_count(a, n, equal)) : 0;
+    return plan->rule->tune ? plan->rule->tune(plan->params, rfi_effective_count(a, n, equal)) : 0;
 }
 
 static reef_column column_of(const job *j, ptrdiff_t n)
@@ -346,7 +345,9 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
         span.share = rfi_treesum_leaf(&w->trust);
         span.rejected = w->rejected;
     }
+    unsigned flush = rfi_flush_begin();
     ptrdiff_t hard = plan->rule->span(plan->params, &span);
+    rfi_flush_end(flush);
     *reported = *reported && span.reported;
     if (hard >= 0 && (*reported || !plan->report)) {
         w->iterations += span.iterations;
@@ -363,7 +364,8 @@ static ptrdiff_t list_terms(const job *j, ptrdiff_t from)
     rfi_worker *w = j->worker;
     ptrdiff_t terms = 0;
     for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
-        if (w->raw_share[p] > 0) {
+        /* a row without a share may have entries to count as left out */
+        if (w->raw_share[p] > 0 || plan->agg->nan == RFI_NAN_DROP_COORDINATE) {
             w->used[terms] = w->used[p];
             w->used_weights[terms++] = w->raw_share[p];
         }
@@ -403,7 +405,9 @@ static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool
                      .out = out_at(j, from),
                      .scratch = w->scratch,
                      .hard = w->hard};
+    unsigned flush = rfi_flush_begin();
     ptrdiff_t hard = plan->kernels->sum(&span);
+    rfi_flush_end(flush);
     if (*reported) {
         double *sum = rfi_treesum_leaf(&w->trust);
         double counted = (double)(to - from - hard);
@@ -549,11 +553,7 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
         j.tuned = tune(plan, plan->m.mixed_weights, plan->n_mixed, plan->equal_mixed);
     }
     rfi_treesum_start(&j.worker->trust);
-    unsigned flush = plan->kernels ? rfi_flush_begin() : 0;
     status = combine_range(&j, m1);
-    if (plan->kernels) {
-        rfi_flush_end(flush);
-    }
     j.worker->covered += m1 - m0;
     return status;
 }

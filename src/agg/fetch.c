@@ -72,16 +72,23 @@ static double mix_row(const reef_plan *plan, rfi_worker *worker, ptrdiff_t k, co
     double mass = 0;
     double left = 0;
     double sum = 0;
+    double low = c[plan->n_raw] > 0 ? 0 : (double)INFINITY;
+    double high = c[plan->n_raw] > 0 ? 0 : -(double)INFINITY;
     for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
         mass += c[p];
         if (c[p] > 0 && !hole[p]) {
             left += c[p];
             sum += c[p] * x[p];
+            low = fmin(low, x[p]);
+            high = fmax(high, x[p]);
         }
     }
     worker->gap[k] = mass > 0 && left == 0;
     worker->refill[k] = left > 0 && left != mass ? mass / left : 1;
-    return worker->refill[k] * sum;
+    if (low > high) {
+        return 0; /* a gap */
+    }
+    return fmin(fmax(worker->refill[k] * sum, low), high); /* rounding must not lead out of the hull, nor to infinity */
 }
 
 double rfi_points_median(rfi_worker *worker, ptrdiff_t rows)

@@ -105,18 +105,21 @@ static double typical_distance(const reef_points *points, const double *distance
 static double step(const reef_points *points, const double *w, double typical, const scratch *s)
 {
     double total = 0;
+    double near = coincidence * typical;
     ptrdiff_t met = -1;
     for (ptrdiff_t p = 0; p < points->count; p++) {
         s->next[p] = 0;
     }
     for (ptrdiff_t l = 0; l < points->n; l++) {
-        if (s->distance[l] <= coincidence * typical) {
+        if (s->distance[l] <= near) {
             met = met < 0 || s->distance[l] < s->distance[met] ? l : met;
         }
     }
     double met_weight = 0;
     for (ptrdiff_t l = 0; l < points->n; l++) {
-        bool on_it = met >= 0 && reef_points_distance2(points, l, met) <= coincidence * coincidence * typical * typical;
+        /* rounding may put y on two rows that are not quite on each other */
+        double apart2 = met >= 0 ? reef_points_distance2(points, l, met) : (double)INFINITY;
+        bool on_it = s->distance[l] <= near || apart2 <= near * near;
         if (on_it) {
             met_weight += points->a[l]; /* rows that coincide pull as one */
         } else if (isfinite(s->distance[l])) {

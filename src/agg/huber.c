@@ -13,6 +13,11 @@ static double huber_column(const void *params, const reef_column *column, double
     return rfi_mrule_column(RFI_HUBER, params, column, share, effort);
 }
 
+static double huber_efficiency(const void *params, double n)
+{
+    return rfi_mrule_efficiency(RFI_HUBER, params, n);
+}
+
 static ptrdiff_t huber_span(const void *params, reef_span *span)
 {
     return rfi_mrule_span(RFI_HUBER, params, span);
@@ -29,6 +34,7 @@ const reef_rule rfi_agg_huber = {
     .prepare = huber_prepare,
     .traits_of = rfi_mrule_traits,
     .tune = rfi_mrule_tune,
+    .efficiency = huber_efficiency,
     .relative_floor = rfi_mrule_relative_floor,
     .scale = rfi_mrule_scale,
     .column = huber_column,

@@ -2,13 +2,11 @@
  * its rows) is averaged.
  *
  * A set of n - f rows with diameter <= D exists exactly when the pairs farther apart than D can be covered by f rows (those left
- * out), which a search that branches on one such pair at a time answers in 2^f steps. The smallest D is found by bisection over the
+ * out): a vertex cover, searched by branching on the row with the most conflicts. The smallest D is found by bisection over the
  * sorted distances. Of several sets with that diameter the one is taken that keeps rows nearest to the coordinatewise median
  * (dialect=byzfl: that comes first in the order of the rows). */
 #include "agg/rules.h"
 #include "num/order.h"
-
-#include <string.h>
 
 typedef struct mda_params {
     reef_liars f;
@@ -29,51 +27,90 @@ static const reef_field mda_fields[] = {
      .words = dialects},
 };
 
-/* 2^f searches; 16 liars take milliseconds. */
-enum { LIARS_MAX = 16, ROWS_MAX = 1024 };
+/* What is searched in reasonable time: see the costs in docs/rules/mda.md. */
+enum { LIARS_MAX = 16, ROWS_MAX = 256 };
 
 enum state { OPEN, KEPT, OUT };
 
 typedef struct search {
     const reef_points *points;
-    double limit2;        /* squared diameter allowed */
-    unsigned char *state; /* n: enum state */
+    unsigned char *state;    /* n: enum state */
+    unsigned char *conflict; /* n x n: farther apart than the diameter allows */
 } search;
 
-/* The first pair that is too far apart and of which neither is out. */
-static bool find_conflict(const search *s, ptrdiff_t *a, ptrdiff_t *b)
+static void find_conflicts(search *s, double limit2)
 {
-    for (ptrdiff_t i = *a; i < s->points->n; i++) {
-        for (ptrdiff_t j = i + 1; s->state[i] != OUT && j < s->points->n; j++) {
-            if (s->state[j] != OUT && reef_points_distance2(s->points, i, j) > s->limit2) {
-                *a = i;
-                *b = j;
-                return true;
-            }
+    ptrdiff_t n = s->points->n;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        for (ptrdiff_t j = 0; j < n; j++) {
+            s->conflict[i * n + j] = reef_points_distance2(s->points, i, j) > limit2;
         }
     }
-    return false;
 }
 
-/* Can all conflicts be covered by `left` more rows? Conflicts of rows before `from` are covered already. */
-static bool coverable(search *s, ptrdiff_t from, ptrdiff_t left)
+/* The row with the most conflicts among rows that are not out, their number, and the number of all conflicts. */
+static ptrdiff_t busiest(const search *s, ptrdiff_t *most, ptrdiff_t *all)
 {
-    ptrdiff_t pair[2] = {from, 0};
-    if (!find_conflict(s, &pair[0], &pair[1])) {
-        return true;
-    }
-    for (int side = 0; left > 0 && side < 2; side++) {
-        ptrdiff_t row = pair[side];
-        if (s->state[row] == OPEN) {
-            s->state[row] = OUT;
-            bool found = coverable(s, pair[0], left - 1);
-            s->state[row] = OPEN;
-            if (found) {
-                return true;
-            }
+    ptrdiff_t n = s->points->n;
+    ptrdiff_t row = -1;
+    ptrdiff_t ends = 0; /* each conflict has two */
+    *most = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        ptrdiff_t degree = 0;
+        for (ptrdiff_t j = 0; s->state[i] != OUT && j < n; j++) {
+            degree += s->conflict[i * n + j] && s->state[j] != OUT;
+        }
+        ends += degree;
+        if (degree > *most) {
+            *most = degree;
+            row = i;
         }
     }
-    return false;
+    *all = ends / 2;
+    return row;
+}
+
+static bool coverable(search *s, ptrdiff_t left);
+
+/* Leaves out the row, or all rows it conflicts with, and goes on with what is left. Only open rows may be left out. */
+static bool coverable_without(search *s, ptrdiff_t row, bool itself, ptrdiff_t left)
+{
+    ptrdiff_t n = s->points->n;
+    ptrdiff_t out[LIARS_MAX];
+    ptrdiff_t count = 0;
+    bool possible = true;
+    for (ptrdiff_t j = 0; j < n && possible; j++) {
+        bool leaves = itself ? j == row : s->conflict[row * n + j] && s->state[j] != OUT;
+        if (!leaves) {
+            continue;
+        }
+        possible = s->state[j] == OPEN && count < left;
+        if (possible) {
+            s->state[j] = OUT;
+            out[count++] = j;
+        }
+    }
+    possible = possible && coverable(s, left - count);
+    while (count > 0) {
+        s->state[out[--count]] = OPEN;
+    }
+    return possible;
+}
+
+/* Can all conflicts be covered by leaving out `left` more rows? Either the busiest row leaves, or everyone it conflicts with: a row
+ * with more conflicts than may leave must go itself. */
+static bool coverable(search *s, ptrdiff_t left)
+{
+    ptrdiff_t degree = 0;
+    ptrdiff_t all = 0;
+    ptrdiff_t row = busiest(s, &degree, &all);
+    if (degree == 0) {
+        return true;
+    }
+    if (all > left * degree) { /* each row that leaves takes at most `degree` conflicts with it */
+        return false;
+    }
+    return coverable_without(s, row, true, left) || (degree <= left && coverable_without(s, row, false, left));
 }
 
 /* The smallest squared diameter for which leaving out f rows is enough. distances: n (n - 1) / 2 values, sorted. */
@@ -81,14 +118,14 @@ static double smallest_diameter(search *s, const double *distances, ptrdiff_t co
 {
     ptrdiff_t low = -1; /* diameter 0 */
     ptrdiff_t high = count - 1;
-    s->limit2 = 0;
-    if (count == 0 || coverable(s, 0, f)) {
+    find_conflicts(s, 0);
+    if (count == 0 || coverable(s, f)) {
         return 0;
     }
     while (high - low > 1) {
         ptrdiff_t middle = low + (high - low) / 2;
-        s->limit2 = distances[middle];
-        if (coverable(s, 0, f)) {
+        find_conflicts(s, distances[middle]);
+        if (coverable(s, f)) {
             high = middle;
         } else {
             low = middle;
@@ -106,7 +143,7 @@ static void choose_rows(search *s, const ptrdiff_t *order, ptrdiff_t f)
     for (ptrdiff_t i = 0; i < n; i++) {
         ptrdiff_t row = order[i];
         s->state[row] = KEPT;
-        if (kept < n - f && coverable(s, 0, f - out)) {
+        if (kept < n - f && coverable(s, f - out)) {
             kept++;
         } else {
             s->state[row] = OUT;
@@ -123,18 +160,21 @@ static reef_status mda_weigh(const void *params, const reef_points *points, doub
     double *distances = points->work;
     ptrdiff_t *order = points->index;
     bool *keep = (bool *)(points->index + 2 * n);
-    search s = {points, 0, (unsigned char *)(points->index + 3 * n)};
     ptrdiff_t count = 0;
     (void)effort;
     (void)error;
-    memset(s.state, OPEN, (size_t)n);
     for (ptrdiff_t i = 0; i < n; i++) {
         for (ptrdiff_t j = i + 1; j < n; j++) {
             distances[count++] = reef_points_distance2(points, i, j);
         }
     }
     rfi_sort(distances, count);
-    s.limit2 = smallest_diameter(&s, distances, count, points->f);
+    /* distances take less than half of the scratch; the conflicts stand behind them */
+    search s = {points, (unsigned char *)(points->index + 3 * n), (unsigned char *)(distances + count + n)};
+    for (ptrdiff_t l = 0; l < n; l++) {
+        s.state[l] = OPEN;
+    }
+    find_conflicts(&s, smallest_diameter(&s, distances, count, points->f));
     for (ptrdiff_t l = 0; l < n; l++) {
         /* nearest to the median first; byzfl: as they stand */
         distances[l] = p->dialect == BYZFL ? 0 : (points->far[l] ? 1e308 : points->gram[l * points->count + l]);
@@ -168,7 +208,7 @@ static unsigned mda_traits(const void *params)
 
 const reef_rule rfi_agg_mda = {
     .name = "mda",
-    .summary = "mean of the n - f rows with the smallest diameter (few liars: 2^f steps)",
+    .summary = "mean of the n - f rows with the smallest diameter (f <= 16, n <= 256)",
     .citation = "El Mhamdi et al., Genuinely distributed Byzantine machine learning (PODC 2020)",
     .traits = REEF_TRAIT_WEIGHTS | REEF_TRAIT_PERMUTATION | REEF_TRAIT_TRANSLATION | REEF_TRAIT_SCALE |
               REEF_TRAIT_HULL | REEF_TRAIT_ROBUST,
@@ -179,7 +219,7 @@ const reef_rule rfi_agg_mda = {
     .bound = rfi_bound_minority,
     .bound_text = RFI_BOUND_MINORITY_TEXT,
     .feasible = mda_feasible,
-    .limit_text = "at most f = 16 and n = 1024 are searched",
+    .limit_text = "at most f = 16 and n = 256 are searched",
     .needs = mda_needs,
     .weigh = mda_weigh,
 };

@@ -211,12 +211,25 @@ double rfi_mrule_column(rfi_family family, const rfi_mrule_params *p, const reef
     return found.converged ? found.value : rfi_normalise_sum(column->x, share, column->n);
 }
 
+double rfi_mrule_efficiency(rfi_family family, const rfi_mrule_params *p, double n)
+{
+    if (p->n == RFI_N_AUTO && isnan(p->c)) {
+        return rfi_finite_tune((rfi_scale_kind)p->scale, n, p->efficiency).achieved;
+    }
+    return rfi_mest_efficiency(family, p->asymptotic_c);
+}
+
 ptrdiff_t rfi_mrule_span(rfi_family family, const rfi_mrule_params *p, reef_span *span)
 {
     bool mad = p->scale == RFI_SCALE_MAD || p->scale == RFI_SCALE_MAD_EXACT || p->scale == RFI_SCALE_MAD_FINITE;
     bool by_count = p->init == RFI_INIT_COUNT || span->equal;
+    bool usable = true;
+    double least = span->single ? 0x1p-40 : 0x1p-400; /* smaller weights would vanish in products */
+    for (ptrdiff_t i = 0; !span->equal && i < span->n; i++) {
+        usable = usable && span->a[i] > least;
+    }
     bool small = span->n == 1 || (span->n == 2 && span->equal);
-    if (!mad || !by_count || small || p->start != RFI_START_MEDIAN || !isnan(p->sigma)) {
+    if (!mad || !by_count || !usable || small || p->start != RFI_START_MEDIAN || !isnan(p->sigma)) {
         return -1;
     }
     rfi_kernel_mest est = {.family = family == RFI_HUBER ? RFI_KERNEL_HUBER : RFI_KERNEL_TUKEY,

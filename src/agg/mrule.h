@@ -37,6 +37,8 @@ double rfi_mrule_column(rfi_family family, const rfi_mrule_params *params, const
                         reef_effort *effort);
 /* The scale of a column before any floor; 0 when more than half the values coincide. */
 double rfi_mrule_scale(const void *params, const reef_column *column);
+/* Efficiency for n values (n=auto: finite-sample, else asymptotic). */
+double rfi_mrule_efficiency(rfi_family family, const rfi_mrule_params *params, double n);
 /* The fast path, for count median and MAD. */
 ptrdiff_t rfi_mrule_span(rfi_family family, const rfi_mrule_params *params, reef_span *span);
 double rfi_mrule_relative_floor(const void *params);

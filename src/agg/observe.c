@@ -96,14 +96,10 @@ static void pad_chunk(const reef_plan *plan, rfi_worker *worker, ptrdiff_t point
     }
 }
 
-/* One chunk by the kernels; false if it must be done by the scalar code (non-finite or extreme values, mixed rows). */
-static bool gram_fast(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
-                      ptrdiff_t count, ptrdiff_t m0, const void *const *rows)
+/* One chunk by the kernels; false if it must be done by the scalar code (non-finite or extreme values). */
+static bool gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
+                       ptrdiff_t count, ptrdiff_t m0, const void *const *rows)
 {
-    bool raw = !space->mixed || plan->agg->count == 1;
-    if (!plan->kernels || !raw) {
-        return false;
-    }
     rfi_rows_used(plan, worker, m, m0, rows);
     double largest = 0;
     ptrdiff_t points = rfi_space_points(plan, space);
@@ -117,6 +113,19 @@ static bool gram_fast(reef_plan *plan, rfi_worker *worker, const rfi_space *spac
     pad_chunk(plan, worker, points, count, padded);
     plan->kernels->gram(worker->centred_rows, RFI_GRAM_CHUNK, points, padded, rfi_treesum_leaf(&worker->gram));
     return true;
+}
+
+static bool gram_fast(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
+                      ptrdiff_t count, ptrdiff_t m0, const void *const *rows)
+{
+    bool raw = !space->mixed || plan->agg->count == 1;
+    if (!plan->kernels || !raw) {
+        return false;
+    }
+    unsigned flush = rfi_flush_begin();
+    bool done = gram_chunk(plan, worker, space, segment, m, count, m0, rows);
+    rfi_flush_end(flush);
+    return done;
 }
 
 void rfi_gram_tile(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
@@ -172,13 +181,9 @@ reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
                             "coordinates from %td of segment %td were observed already in this pass", from, segment);
         }
     }
-    unsigned flush = plan->kernels ? rfi_flush_begin() : 0;
     for (ptrdiff_t from = m0; from < m1; from += slot) {
         ptrdiff_t to = m1 - from < slot ? m1 : from + slot;
         observe_slot(plan, &plan->m.workers[worker], segment, from, to, m0, rows);
-    }
-    if (plan->kernels) {
-        rfi_flush_end(flush);
     }
     plan->m.workers[worker].covered += m1 - m0;
     return REEF_OK;

@@ -67,7 +67,8 @@ static void choose_passes(reef_plan *plan)
     bool shared = weighs && !local && !own_pass;
     unsigned first = mix_needs | (shared ? plan->needs : 0);
     plan->passes = 0;
-    if (piped || shared) {
+    plan->mix_early = piped && !mix_needs && !shared;
+    if ((piped && !plan->mix_early) || shared) {
         plan->spaces[plan->passes++] =
             (rfi_space){false, first & REEF_NEED_ORIGIN, shared && (plan->needs & REEF_NEED_CENTRE)};
     }
@@ -75,7 +76,7 @@ static void choose_passes(reef_plan *plan)
         plan->spaces[plan->passes++] =
             (rfi_space){true, plan->needs & REEF_NEED_ORIGIN, plan->needs & REEF_NEED_CENTRE};
     }
-    plan->gram_any = plan->passes > 0 || (weighs && local);
+    plan->gram_any = plan->passes > 0 || piped || (weighs && local);
 }
 
 static ptrdiff_t tiles_of(ptrdiff_t length)
@@ -160,7 +161,7 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->used = rfi_arena_take(arena, k + 1, 1, sizeof(void *));
     w->used_weights = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->hard = rfi_arena_take(arena, fast ? RFI_SPAN_MAX : 0, 1, sizeof(int32_t));
-    w->scratch = rfi_arena_take(arena, fast ? 2 * k + 64 : 0, 64, 1);
+    w->scratch = rfi_arena_take(arena, fast ? 4 * k : 0, 64, 1);
     w->centred_rows = rfi_arena_take(arena, fast ? gram : 0, RFI_GRAM_CHUNK, number);
     w->medians = rfi_arena_take(arena, fast && gram ? RFI_GRAM_CHUNK : 0, 1, number);
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));

@@ -113,6 +113,7 @@ struct reef_plan {
     bool gram_any;              /* some pass sums Gram matrices */
     rfi_space spaces[2];
     ptrdiff_t passes;
+    bool mix_early;   /* no pre-aggregator looks at the rows: the matrix is found before the first pass */
     int slot_levels;  /* a slot is 2^slot_levels tiles */
     int block_levels; /* a block is at most 2^block_levels tiles */
     ptrdiff_t grain;
@@ -164,6 +165,8 @@ void rfi_gram_tile(reef_plan *plan, rfi_worker *worker, const rfi_space *space, 
 /* Rows in use, moved to coordinate m (rows point to m0), in worker->used. */
 void rfi_rows_used(const reef_plan *plan, rfi_worker *worker, ptrdiff_t m, ptrdiff_t m0, const void *const *rows);
 
+/* solve.c: the mixing matrix of all pre-aggregators; `gram`: from, and on to, the Gram matrix. */
+reef_status rfi_mix_all(reef_plan *plan, bool gram, reef_error *error);
 /* solve.c: packed Gram sum -> full matrix; then the rule's shares from it. */
 void rfi_unpack(const double *packed, ptrdiff_t points, double *gram);
 reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram, double size,
@@ -172,6 +175,9 @@ reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *spac
 /* Checks a worker number and a range; `aligned`: the range must start at a multiple of the grain. */
 reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                             const void *const *rows, bool aligned, reef_error *error);
+
+/* combine.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
+double rfi_effective_count(const double *a, ptrdiff_t n, bool equal);
 
 /* report.c */
 reef_status rfi_report_fits(const reef_report *report, ptrdiff_t rows, reef_error *error);

@@ -15,6 +15,11 @@ static double ref_column(const void *params, const reef_column *column, double *
     return rfi_mrule_column(RFI_TUKEY, params, column, share, effort);
 }
 
+static double ref_efficiency(const void *params, double n)
+{
+    return rfi_mrule_efficiency(RFI_TUKEY, params, n);
+}
+
 static ptrdiff_t ref_span(const void *params, reef_span *span)
 {
     return rfi_mrule_span(RFI_TUKEY, params, span);
@@ -31,6 +36,7 @@ const reef_rule rfi_agg_ref = {
     .prepare = ref_prepare,
     .traits_of = rfi_mrule_traits,
     .tune = rfi_mrule_tune,
+    .efficiency = ref_efficiency,
     .relative_floor = rfi_mrule_relative_floor,
     .scale = rfi_mrule_scale,
     .column = ref_column,

@@ -2,6 +2,7 @@
 #include "agg/plan.h"
 #include "base/error.h"
 
+#include <math.h>
 #include <string.h>
 
 struct reef_report {
@@ -18,6 +19,8 @@ struct reef_report {
     int64_t unconverged;
     int64_t masked;
     ptrdiff_t dropped;
+    ptrdiff_t dominant;
+    double efficiency;
 };
 
 reef_status reef_report_create_in(reef_context *context, reef_report **report, ptrdiff_t rows, reef_error *error)
@@ -101,6 +104,16 @@ int64_t reef_report_masked(const reef_report *report)
 double reef_report_centre_share(const reef_report *report)
 {
     return report->centre_share;
+}
+
+double reef_report_efficiency(const reef_report *report)
+{
+    return report->efficiency;
+}
+
+ptrdiff_t reef_report_dominant(const reef_report *report)
+{
+    return report->dominant;
 }
 
 double reef_report_mean_iterations(const reef_report *report)
@@ -195,12 +208,27 @@ static void sum_effort(reef_plan *plan)
     report->mean_iterations = solved > 0 ? iterations / solved : 0;
 }
 
+static void note_tuning(reef_plan *plan)
+{
+    reef_report *report = plan->report;
+    bool tuned = plan->rule->efficiency && plan->agg->count == 1;
+    double n = rfi_effective_count(plan->m.raw_weights, plan->n_raw, plan->equal_raw);
+    report->efficiency = tuned ? plan->rule->efficiency(plan->params, n) : (double)NAN;
+    report->dominant = -1;
+    for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
+        if (plan->n_raw > 1 && plan->m.raw_weights[p] >= 0.5 && report->dominant < 0) {
+            report->dominant = plan->m.active[p];
+        }
+    }
+}
+
 void rfi_report_end(reef_plan *plan)
 {
     reef_report *report = plan->report;
     const double *sum = sum_trust(plan);
     double total = (double)plan->total;
     sum_effort(plan);
+    note_tuning(plan);
     report->dropped = plan->dropped;
     report->centre_share = sum[plan->n_raw] / total;
     for (ptrdiff_t l = 0; l < plan->rows; l++) {

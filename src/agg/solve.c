@@ -38,6 +38,14 @@ static reef_status mark_far(const double *gram, ptrdiff_t rows, ptrdiff_t points
         far[p] = !isfinite(gram[p * points + p]);
         far_rows += p < rows && far[p];
     }
+    for (ptrdiff_t p = rows; p < points; p++) {
+        if (far[p]) {
+            return rfi_fail(
+                error, REEF_E_FAR,
+                "the rows are so far from the origin or the remembered centre that squared distances overflow; "
+                "scale the data down");
+        }
+    }
     if (2 * far_rows > rows) {
         return rfi_fail(error, REEF_E_FAR,
                         "%td of %td rows are so far apart that squared distances overflow; scale the data down",
@@ -146,13 +154,14 @@ static void transform_gram(reef_plan *plan, rfi_worker *worker, ptrdiff_t rows_i
     plan->m.next_gram = g;
 }
 
-static reef_status mix_stage(reef_plan *plan, ptrdiff_t i, ptrdiff_t *rows, bool origin, reef_error *error)
+static reef_status mix_stage(reef_plan *plan, ptrdiff_t i, ptrdiff_t *rows, bool gram, reef_error *error)
 {
     rfi_memory *m = &plan->m;
     rfi_worker *worker = &m->workers[0];
     const rfi_stage *stage = &plan->agg->stages[i];
+    bool origin = gram && plan->spaces[0].origin;
     ptrdiff_t points_count = *rows + origin;
-    reef_status status = mark_far(m->gram, *rows, points_count, worker->far, error);
+    reef_status status = gram ? mark_far(m->gram, *rows, points_count, worker->far, error) : REEF_OK;
     if (status != REEF_OK) {
         return status;
     }
@@ -177,17 +186,19 @@ static reef_status mix_stage(reef_plan *plan, ptrdiff_t i, ptrdiff_t *rows, bool
         plan->equal_mixed = plan->equal_mixed && m->stage_weights[k] == m->stage_weights[0];
     }
     compose(plan, *rows, out, points_count, i == 0);
-    transform_gram(plan, worker, *rows, out, points_count);
+    if (gram) {
+        transform_gram(plan, worker, *rows, out, points_count);
+    }
     *rows = out;
     return REEF_OK;
 }
 
-static reef_status mix_all(reef_plan *plan, reef_error *error)
+reef_status rfi_mix_all(reef_plan *plan, bool gram, reef_error *error)
 {
     ptrdiff_t rows = plan->n_raw;
     plan->self = -1; /* after mixing no row is the receiver's own */
     for (ptrdiff_t i = 0; i + 1 < plan->agg->count; i++) {
-        reef_status status = mix_stage(plan, i, &rows, plan->spaces[0].origin, error);
+        reef_status status = mix_stage(plan, i, &rows, gram, error);
         if (status != REEF_OK) {
             return status;
         }
@@ -235,8 +246,8 @@ static reef_status solve_whole(reef_plan *plan, const rfi_space *space, ptrdiff_
     bool last_pass = plan->pass + 1 == plan->passes;
     rfi_space rule_space = *space;
     rfi_unpack(sum_whole(plan, length), rfi_space_points(plan, space), plan->m.gram);
-    if (plan->pass == 0 && plan->agg->count > 1) {
-        reef_status status = mix_all(plan, error);
+    if (plan->pass == 0 && plan->agg->count > 1 && !plan->mix_early) {
+        reef_status status = rfi_mix_all(plan, true, error);
         if (status != REEF_OK) {
             return status;
         }

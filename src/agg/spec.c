@@ -168,6 +168,12 @@ static reef_status add_stages(reef_agg *agg, const char *spec, reef_error *error
         }
         text = rest;
     }
+    const rfi_stage *last = &agg->stages[agg->count - 1];
+    if (agg->count > 1 && last->rule->needs && (last->rule->needs(last->params) & REEF_NEED_SELF)) {
+        return rfi_fail(error, REEF_E_SYNTAX,
+                        "%s: keep_self needs the receiver's own row, and after a pre-aggregator there is none",
+                        last->rule->name);
+    }
     return REEF_OK;
 }
 

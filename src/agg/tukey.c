@@ -13,6 +13,11 @@ static double tukey_column(const void *params, const reef_column *column, double
     return rfi_mrule_column(RFI_TUKEY, params, column, share, effort);
 }
 
+static double tukey_efficiency(const void *params, double n)
+{
+    return rfi_mrule_efficiency(RFI_TUKEY, params, n);
+}
+
 static ptrdiff_t tukey_span(const void *params, reef_span *span)
 {
     return rfi_mrule_span(RFI_TUKEY, params, span);
@@ -29,6 +34,7 @@ const reef_rule rfi_agg_tukey = {
     .prepare = tukey_prepare,
     .traits_of = rfi_mrule_traits,
     .tune = rfi_mrule_tune,
+    .efficiency = tukey_efficiency,
     .relative_floor = rfi_mrule_relative_floor,
     .scale = rfi_mrule_scale,
     .column = tukey_column,

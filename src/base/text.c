@@ -42,32 +42,37 @@ rfi_slice rfi_cut(rfi_slice slice, char mark, rfi_slice *rest, bool *found)
 
 enum { LONGEST_NAME = 32 };
 
-static int smallest(int a, int b, int c)
+static int least(int a, int b)
 {
-    int least = a < b ? a : b;
-    return least < c ? least : c;
+    return a < b ? a : b;
 }
 
+/* Three rows of the usual table are enough: swapping neighbours looks two rows back. */
 int rfi_edit_distance(rfi_slice slice, const char *word)
 {
-    int row[LONGEST_NAME + 1];
+    int rows[3][LONGEST_NAME + 1];
     size_t width = strlen(word);
     if (width > LONGEST_NAME || slice.length > LONGEST_NAME) {
         return 2 * LONGEST_NAME;
     }
     for (size_t j = 0; j <= width; j++) {
-        row[j] = (int)j;
+        rows[0][j] = (int)j;
     }
-    for (size_t i = 0; i < slice.length; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i + 1;
-        for (size_t j = 0; j < width; j++) {
-            int replaced = diagonal + (slice.text[i] != word[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = smallest(replaced, row[j] + 1, row[j + 1] + 1);
+    for (size_t i = 1; i <= slice.length; i++) {
+        int *now = rows[i % 3];
+        const int *last = rows[(i + 2) % 3];
+        const int *before = rows[(i + 1) % 3];
+        now[0] = (int)i;
+        for (size_t j = 1; j <= width; j++) {
+            char a = slice.text[i - 1];
+            char b = word[j - 1];
+            now[j] = least(last[j - 1] + (a != b), least(now[j - 1], last[j]) + 1);
+            if (i > 1 && j > 1 && a == word[j - 2] && slice.text[i - 2] == b) {
+                now[j] = least(now[j], before[j - 2] + 1);
+            }
         }
     }
-    return row[width];
+    return rows[slice.length % 3][width];
 }
 
 bool rfi_is_nearer(rfi_slice slice, const char *word, int *best)

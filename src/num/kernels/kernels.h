@@ -14,8 +14,8 @@
 
 /* Most coordinates a span may have. */
 #define RFI_SPAN_MAX 4096
-/* Bytes of scratch for n rows: two columns of vectors of the widest kind and some room. */
-#define RFI_SPAN_SCRATCH(n) ((size_t)(2 * (n) + 64) * 64)
+/* Bytes of scratch for n rows: four columns of vectors of the widest kind. */
+#define RFI_SPAN_SCRATCH(n) ((size_t)(4 * (n)) * 64)
 
 typedef enum rfi_kernel_family { RFI_KERNEL_TUKEY, RFI_KERNEL_HUBER } rfi_kernel_family;
 

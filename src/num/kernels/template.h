@@ -1,19 +1,22 @@
 /* The kernels, written once over the vector layer and compiled per instruction set and type (kernels_*.c).
  *
  * Notation of M-estimates, per lane: m0 median, s scale, r = c s, u = (x - m0) / r, t = (m - m0) / r;
- *   d = clamp(u - t, -1, 1), z = 1 - d^2;  Tukey: psi = d z^2, b = z^2, psi' = z (1 - 5 d^2) = 5 z^2 - 4 z
- * The clamp comes before the square, so that no finite outlier overflows. */
+ *   d = u - t, z = max(1 - d^2, 0);  Tukey: psi = d z^2, b = z^2, psi' = z (1 - 5 d^2) = 5 z^2 - 4 z
+ * u is clamped to a few units, far beyond rejection, so that no finite outlier overflows when it is squared. */
 #include "num/kernels/kernels.h"
 
 #include <float.h>
 #include <math.h>
 
+/* REAL_LARGE: beyond it a scale or its inverse might leave the range; the scalar rules scale such columns down. */
 #ifdef REAL_IS_FLOAT
 #define REAL_MIN FLT_MIN
 #define REAL_MAX FLT_MAX
+#define REAL_LARGE 0x1p+115F
 #else
 #define REAL_MIN DBL_MIN
 #define REAL_MAX DBL_MAX
+#define REAL_LARGE 0x1p+1000
 #endif
 
 #define SORT2(i, j)                                                                                                    \
@@ -171,15 +174,22 @@ KERNEL ptrdiff_t lanes_at(const rfi_span *span, ptrdiff_t at)
     return span->count - at < LANES ? span->count - at : LANES;
 }
 
+/* Halving the sum, not the numbers, which could be flushed to zero; a sum that overflows makes the lane hard. */
 KERNEL vec midpoint(vec a, vec b)
 {
-    vec half = v_set((real)0.5);
-    return v_fma(half, a, v_mul(half, b));
+    return v_mul(v_set((real)0.5), v_add(a, b));
 }
 
 KERNEL vec median_of(const vec *column, ptrdiff_t n)
 {
     return n % 2 ? column[n / 2] : midpoint(column[n / 2 - 1], column[n / 2]);
+}
+
+/* Sorted columns with numbers beyond REAL_LARGE. */
+KERNEL mask too_large(const vec *column, ptrdiff_t n)
+{
+    vec largest = v_max(v_abs(column[0]), v_abs(column[n - 1]));
+    return v_less(v_set(REAL_LARGE), largest);
 }
 
 /* ---- sums ---- */
@@ -252,6 +262,7 @@ static ptrdiff_t NAME(median)(const rfi_span *span, int kind)
         ptrdiff_t lanes = lanes_at(span, at);
         mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
         vec value = median_of(column, n);
+        hard = m_or(hard, not_finite(value));
         if (kind != 0) {
             value = column[kind == 1 ? (n - 1) / 2 : n / 2];
         }
@@ -263,7 +274,7 @@ static ptrdiff_t NAME(median)(const rfi_span *span, int kind)
     return listed;
 }
 
-/* Sums start from the median: differences of neighbouring values are exact or nearly so. */
+/* Sums start from a middle value: differences of neighbouring values are exact or nearly so. */
 static ptrdiff_t NAME(trimmed)(const rfi_span *span, ptrdiff_t f)
 {
     vec *column = span->scratch;
@@ -273,14 +284,14 @@ static ptrdiff_t NAME(trimmed)(const rfi_span *span, ptrdiff_t f)
     for (ptrdiff_t at = 0; at < span->count; at += LANES) {
         ptrdiff_t lanes = lanes_at(span, at);
         mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
-        vec m = median_of(column, n);
+        vec m = column[n / 2];
         vec sum = v_set(0);
         for (ptrdiff_t i = f; i < n - f; i++) {
             sum = v_add(sum, v_sub(column[i], m));
         }
         vec value = v_fma(sum, factor, m);
         value = v_min(v_max(value, column[f]), column[n - 1 - f]);
-        hard = m_or(hard, not_finite(sum));
+        hard = m_or(hard, too_large(column, n));
         store_lanes(span, at, lanes, value);
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);
@@ -289,13 +300,36 @@ static ptrdiff_t NAME(trimmed)(const rfi_span *span, ptrdiff_t f)
     return listed;
 }
 
+/* The median as the scalar rules have it. Theirs of float32 numbers is a double, and exact: here it is a value of the column plus a
+ * correction, both exact, because rounding the midpoint of two neighbouring numbers would spoil every deviation from it. */
+typedef struct middle {
+    vec at, beyond; /* median = at + beyond */
+} middle;
+
+KERNEL middle middle_of(const vec *column, ptrdiff_t n)
+{
+#ifdef REAL_IS_FLOAT
+    vec upper = column[n / 2];
+    vec gap = n % 2 ? v_set(0) : v_sub(column[n / 2 - 1], upper);
+    return (middle){upper, v_mul(v_set((real)0.5), gap)};
+#else
+    return (middle){median_of(column, n), v_set(0)};
+#endif
+}
+
+/* x - median. */
+KERNEL vec away_from(middle m, vec x)
+{
+    return v_sub(v_sub(x, m.at), m.beyond);
+}
+
 /* Distance of the kept-th value from the median: the narrowest window of the sorted column. */
-KERNEL vec window_radius(const vec *column, ptrdiff_t n, ptrdiff_t kept, vec m)
+KERNEL vec window_radius(const vec *column, ptrdiff_t n, ptrdiff_t kept, middle m)
 {
     vec radius = v_set(REAL_MAX);
     for (ptrdiff_t i = 0; i + kept <= n; i++) {
-        vec below = v_sub(m, column[i]);
-        vec above = v_sub(column[i + kept - 1], m);
+        vec below = v_sub(v_set(0), away_from(m, column[i]));
+        vec above = away_from(m, column[i + kept - 1]);
         radius = v_min(radius, v_max(below, above));
     }
     return radius;
@@ -311,14 +345,14 @@ static ptrdiff_t NAME(meamed)(const rfi_span *span, ptrdiff_t kept)
     for (ptrdiff_t at = 0; at < span->count; at += LANES) {
         ptrdiff_t lanes = lanes_at(span, at);
         mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
-        vec m = median_of(column, n);
+        middle m = middle_of(column, n);
         vec radius = window_radius(column, n, kept, m);
         vec sum = zero;
         vec count = zero;
         vec tie_sum = zero;
         vec ties = zero;
         for (ptrdiff_t i = 0; i < n; i++) {
-            vec d = v_sub(column[i], m);
+            vec d = away_from(m, column[i]);
             mask inside = v_less(v_abs(d), radius);
             mask tie = v_equal(v_abs(d), radius);
             sum = v_add(sum, v_select(inside, d, zero));
@@ -328,8 +362,8 @@ static ptrdiff_t NAME(meamed)(const rfi_span *span, ptrdiff_t kept)
         }
         vec total = v_set((real)kept);
         vec part = v_div(v_sub(total, count), v_max(ties, one));
-        vec value = v_add(m, v_div(v_fma(part, tie_sum, sum), total));
-        hard = m_or(hard, not_finite(value));
+        vec value = v_add(m.at, v_add(m.beyond, v_div(v_fma(part, tie_sum, sum), total)));
+        hard = m_or(hard, too_large(column, n));
         store_lanes(span, at, lanes, value);
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);
@@ -343,15 +377,15 @@ static ptrdiff_t NAME(meamed)(const rfi_span *span, ptrdiff_t kept)
 /* median |x - m| of a sorted column without a second sort. With h values on each side of the middle, below_i = m - x and above_i = x - m
  * are both ascending away from it, so one half-cleaner selects: the h-th smallest of all is max_i min(below_i, above_{h-1-i}), the
  * next one min_i max(...). */
-KERNEL vec mad_of(const vec *column, ptrdiff_t n, vec m)
+KERNEL vec mad_of(const vec *column, ptrdiff_t n, middle m)
 {
     ptrdiff_t h = n / 2;
     const vec *upper = column + (n - h);
     vec low = v_set(0);
     vec high = v_set(REAL_MAX);
     for (ptrdiff_t i = 0; i < h; i++) {
-        vec below = v_sub(m, column[h - 1 - i]);
-        vec above = v_sub(upper[h - 1 - i], m);
+        vec below = v_sub(v_set(0), away_from(m, column[h - 1 - i]));
+        vec above = away_from(m, upper[h - 1 - i]);
         low = v_max(low, v_min(below, above));
         high = v_min(high, v_max(below, above));
     }
@@ -362,77 +396,117 @@ typedef struct mest_sums {
     vec psi, slope, weight;
 } mest_sums;
 
-KERNEL vec clamp_unit(vec d)
+KERNEL vec clamp_to(vec d, vec limit)
 {
-    return v_max(v_min(d, v_set(1)), v_set(-1));
+    return v_max(v_min(d, limit), v_sub(v_set(0), limit));
 }
 
-/* Sums at shift t over scaled values u[i]; weights NULL: 1 each. */
+/* psi, z and z^2 of one value, with its weight. */
+typedef struct tukey_terms {
+    vec psi, z, zz;
+} tukey_terms;
+
+KERNEL tukey_terms tukey_at(const vec *u, const double *weights, ptrdiff_t i, vec t)
+{
+    vec d = v_sub(u[i], t);
+    vec z = v_max(v_fnma(d, d, v_set(1)), v_set(0));
+    vec zz = v_mul(z, z);
+    if (weights) {
+        vec a = v_set((real)weights[i]);
+        z = v_mul(a, z);
+        zz = v_mul(a, zz);
+    }
+    return (tukey_terms){v_mul(d, zz), z, zz};
+}
+
+/* Sums at shift t over scaled values u[i]; weights NULL: 1 each. Values are taken from both ends: in a sorted column their psi cancel
+ * in pairs, so that the sum stays small and exact, and the two chains run side by side. */
 KERNEL mest_sums tukey_sums(const vec *u, const double *weights, ptrdiff_t n, vec t)
 {
     vec psi = v_set(0);
     vec z1 = v_set(0);
     vec z2 = v_set(0);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        vec d = clamp_unit(v_sub(u[i], t));
-        vec z = v_fnma(d, d, v_set(1));
-        vec zz = v_mul(z, z);
-        if (weights) {
-            vec a = v_set((real)weights[i]);
-            z = v_mul(a, z);
-            zz = v_mul(a, zz);
-        }
-        psi = v_fma(d, zz, psi);
-        z1 = v_add(z1, z);
-        z2 = v_add(z2, zz);
+    for (ptrdiff_t i = 0; i < n / 2; i++) {
+        tukey_terms a = tukey_at(u, weights, i, t);
+        tukey_terms b = tukey_at(u, weights, n - 1 - i, t);
+        psi = v_add(psi, v_add(a.psi, b.psi));
+        z1 = v_add(z1, v_add(a.z, b.z));
+        z2 = v_add(z2, v_add(a.zz, b.zz));
+    }
+    if (n % 2) {
+        tukey_terms a = tukey_at(u, weights, n / 2, t);
+        psi = v_add(psi, a.psi);
+        z1 = v_add(z1, a.z);
+        z2 = v_add(z2, a.zz);
     }
     return (mest_sums){psi, v_fnma(v_set(4), z1, v_mul(v_set(5), z2)), z2};
 }
 
+KERNEL mest_sums huber_at(const vec *u, const double *weights, ptrdiff_t i, vec t)
+{
+    vec one = v_set(1);
+    vec d = v_sub(u[i], t);
+    vec away = v_max(v_abs(d), one);
+    vec a = v_set(weights ? (real)weights[i] : 1);
+    return (mest_sums){v_mul(a, clamp_to(d, one)), v_select(v_less(one, away), v_set(0), a), v_div(a, away)};
+}
+
+KERNEL mest_sums add_sums(mest_sums a, mest_sums b)
+{
+    return (mest_sums){v_add(a.psi, b.psi), v_add(a.slope, b.slope), v_add(a.weight, b.weight)};
+}
+
+/* From both ends, as above. */
 KERNEL mest_sums huber_sums(const vec *u, const double *weights, ptrdiff_t n, vec t)
 {
     mest_sums sums = {v_set(0), v_set(0), v_set(0)};
-    vec one = v_set(1);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        vec d = v_sub(u[i], t);
-        vec away = v_max(v_abs(d), one);
-        vec a = v_set(weights ? (real)weights[i] : 1);
-        sums.psi = v_fma(a, clamp_unit(d), sums.psi);
-        sums.slope = v_add(sums.slope, v_select(v_less(one, away), v_set(0), a));
-        sums.weight = v_add(sums.weight, v_div(a, away));
+    for (ptrdiff_t i = 0; i < n / 2; i++) {
+        mest_sums pair = add_sums(huber_at(u, weights, i, t), huber_at(u, weights, n - 1 - i, t));
+        sums = add_sums(sums, pair);
     }
-    return sums;
+    return n % 2 ? add_sums(sums, huber_at(u, weights, n / 2, t)) : sums;
 }
 
 /* One column of lanes on its way to the solution. */
 typedef struct mest_lanes {
-    vec m0, r, inverse; /* inverse is 0 where the scale is too small: all u are then 0 and t stays 0 */
+    middle m0;
+    vec r, inverse; /* inverse is 0 where the scale is too small: all u are then 0 and t stays 0 */
+    vec shift;      /* m0.beyond / r */
     vec t;
+    vec limit;  /* for u, see scaled */
     mask open;  /* lanes that still move */
     mask alive; /* lanes with a usable scale */
+    mask flat;  /* lanes that ended where the slope is small: rounding moves the solution there */
 } mest_lanes;
 
 KERNEL mest_lanes start_lanes(const vec *column, ptrdiff_t n, const rfi_kernel_mest *est)
 {
     mest_lanes q;
-    q.m0 = median_of(column, n);
+    q.m0 = middle_of(column, n);
     vec s = v_mul(mad_of(column, n, q.m0), v_set((real)est->mad_factor));
     s = v_max(s, v_set((real)est->floor));
     q.alive = m_andnot(m_first(LANES), v_less(s, v_set(16 * REAL_MIN)));
     q.r = v_mul(s, v_set((real)est->c));
     q.inverse = v_select(q.alive, v_div(v_set(1), q.r), v_set(0));
+    q.shift = v_mul(q.m0.beyond, q.inverse);
     q.t = v_set(0);
+    /* Tukey: t stays within a few units of 0. Huber: with weights it may go far, but nothing is squared */
+    q.limit = v_set(est->family == RFI_KERNEL_TUKEY ? 1024 : (real)0x1p+100);
     q.open = q.alive;
+    q.flat = v_less(v_set(1), v_set(0));
     return q;
 }
 
 /* Guarded Newton (src/num/mest.c): 6 bold steps of at most one scale, then steps of at most twice the IRLS step. A lane stops when
- * its unguarded Newton distance is below the tolerance. */
+ * its unguarded Newton distance is below the tolerance. Newton's method is quadratic: where the slope is healthy, a distance below the
+ * root of the tolerance (times a margin) before the step is one below the tolerance after it. */
 static int solve_lanes(mest_lanes *q, const vec *u, const double *weights, ptrdiff_t n, const rfi_kernel_mest *est,
                        int64_t *iterations)
 {
     vec longest = v_set((real)(fmin(1, est->c) / est->c));
     vec tol = v_set((real)(est->tol / est->c));
+    bool smooth = est->family == RFI_KERNEL_TUKEY; /* Huber's function has corners: there Newton is not quadratic */
+    vec last = v_set((real)((smooth ? fmax(est->tol, 0.2 * sqrt(est->tol)) : est->tol) / est->c));
     vec before = v_set(0);
     int step = 0;
     for (; step < est->max_iter && m_bits(q->open); step++) {
@@ -451,19 +525,29 @@ static int solve_lanes(mest_lanes *q, const vec *u, const double *weights, ptrdi
         before = move;
         *iterations += __builtin_popcount(m_bits(q->open));
         vec next = v_add(q->t, move);
-        /* |psi| <= tol slope, slope > 0; or the step is lost in rounding */
-        mask near = m_and(v_less(v_set(0), sums.slope), v_less(v_abs(sums.psi), v_mul(tol, sums.slope)));
+        vec distance = v_abs(sums.psi); /* times slope */
+        mask healthy = v_less(v_mul(v_set((real)0.35), sums.weight), sums.slope);
+        mask near = m_and(v_less(v_set(0), sums.slope), v_less(distance, v_mul(tol, sums.slope)));
+        near = m_or(near, m_and(healthy, v_less(distance, v_mul(last, sums.slope))));
         mask done = m_or(near, v_equal(next, q->t));
+        mask ends = m_and(q->open, done);
+        q->flat = m_or(q->flat, m_andnot(ends, healthy));
         q->t = v_select(q->open, next, q->t);
         q->open = m_andnot(q->open, done);
     }
     return step;
 }
 
+/* Clamped far beyond rejection at any t, and far from overflow. */
+KERNEL vec scaled(vec x, const mest_lanes *q)
+{
+    return clamp_to(v_sub(v_mul(v_sub(x, q->m0.at), q->inverse), q->shift), q->limit);
+}
+
 KERNEL void scale_column(vec *u, const vec *x, ptrdiff_t n, const mest_lanes *q)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
-        u[i] = v_mul(v_sub(x[i], q->m0), q->inverse);
+        u[i] = scaled(x[i], q);
     }
 }
 
@@ -471,7 +555,7 @@ KERNEL void scale_rows(vec *u, const rfi_span *span, ptrdiff_t at, ptrdiff_t lan
 {
     const row *rows = (const row *)span->rows;
     for (ptrdiff_t i = 0; i < span->n; i++) {
-        u[i] = v_mul(v_sub(load_lanes(rows[i], at, lanes), q->m0), q->inverse);
+        u[i] = scaled(load_lanes(rows[i], at, lanes), q);
     }
 }
 
@@ -483,36 +567,46 @@ KERNEL vec weight_of(const rfi_span *span, int family, vec u, vec t, ptrdiff_t i
     if (family == RFI_KERNEL_HUBER) {
         return v_div(a, v_max(v_abs(d), v_set(1)));
     }
-    d = clamp_unit(d);
-    vec z = v_fnma(d, d, v_set(1));
+    vec z = v_max(v_fnma(d, d, v_set(1)), v_set(0));
     return v_mul(a, v_mul(z, z));
 }
 
-/* Sum over the lanes that count, in lane order. */
-static double sum_lanes(vec a, mask counted)
+/* Sums per row over the groups of a span, lane by lane. */
+typedef struct trust_sums {
+    vec *share, *rejected; /* n each */
+} trust_sums;
+
+static trust_sums start_trust(const rfi_span *span, const rfi_kernel_report *report)
 {
-    real lane[LANES];
-    double sum = 0;
-    v_store(lane, v_select(counted, a, v_set(0)));
-    for (int i = 0; i < LANES; i++) {
-        sum += (double)lane[i];
+    trust_sums sums = {(vec *)span->scratch + 2 * span->n, (vec *)span->scratch + 3 * span->n};
+    for (ptrdiff_t i = 0; report->share && i < span->n; i++) {
+        sums.share[i] = v_set(0);
+        sums.rejected[i] = v_set(0);
     }
-    return sum;
+    return sums;
 }
 
-/* Adds the shares of one group to the report; u holds the rows in their own order. */
-static void report_lanes(const rfi_span *span, int family, const vec *u, vec t, mask counted, rfi_kernel_report *report)
+/* Adds the shares of one group; u holds the rows in their own order and is overwritten. */
+static void add_trust(const rfi_span *span, int family, vec *u, vec t, mask counted, const trust_sums *sums)
 {
     vec total = v_set(0);
+    vec one = v_select(counted, v_set(1), v_set(0));
     for (ptrdiff_t i = 0; i < span->n; i++) {
-        total = v_add(total, weight_of(span, family, u[i], t, i));
+        u[i] = weight_of(span, family, u[i], t, i);
+        total = v_add(total, u[i]);
     }
-    vec factor = v_div(v_set(1), total);
+    vec factor = v_select(counted, v_div(v_set(1), total), v_set(0));
     for (ptrdiff_t i = 0; i < span->n; i++) {
-        vec b = weight_of(span, family, u[i], t, i);
-        mask out = m_and(counted, v_equal(b, v_set(0)));
-        report->share[i] += sum_lanes(v_mul(b, factor), counted);
-        report->rejected[i] += __builtin_popcount(m_bits(out));
+        sums->share[i] = v_fma(u[i], factor, sums->share[i]);
+        sums->rejected[i] = v_add(sums->rejected[i], v_select(v_equal(u[i], v_set(0)), one, v_set(0)));
+    }
+}
+
+static void finish_trust(const rfi_span *span, const trust_sums *sums, rfi_kernel_report *report)
+{
+    for (ptrdiff_t i = 0; report->share && i < span->n; i++) {
+        report->share[i] += v_total(sums->share[i]);
+        report->rejected[i] += (int64_t)v_total(sums->rejected[i]);
     }
 }
 
@@ -522,11 +616,13 @@ static ptrdiff_t NAME(mest)(const rfi_span *span, const rfi_kernel_mest *est, rf
     vec *u = column + span->n;
     ptrdiff_t n = span->n;
     ptrdiff_t listed = 0;
+    trust_sums trust = start_trust(span, report);
     for (ptrdiff_t at = 0; at < span->count; at += LANES) {
         ptrdiff_t lanes = lanes_at(span, at);
-        mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
-        mest_lanes q = start_lanes(column, n, est);
         mask present = m_first(lanes);
+        mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column));
+        hard = m_or(hard, too_large(column, n));
+        mest_lanes q = start_lanes(column, n, est);
         q.open = m_and(m_andnot(q.open, hard), present);
         if (span->weights) {
             scale_rows(u, span, at, lanes, &q);
@@ -535,21 +631,23 @@ static ptrdiff_t NAME(mest)(const rfi_span *span, const rfi_kernel_mest *est, rf
         }
         int steps = solve_lanes(&q, u, span->weights, n, est, &report->iterations);
         report->max_iterations = steps > report->max_iterations ? steps : report->max_iterations;
-        vec value = v_fma(q.t, q.r, q.m0);
+        vec value = v_add(q.m0.at, v_fma(q.t, q.r, q.m0.beyond));
         value = v_min(v_max(value, column[0]), column[n - 1]);
         store_lanes(span, at, lanes, value);
-        /* lanes without a scale, and lanes that did not settle, go to the scalar rule */
-        hard = m_or(m_or(hard, q.open), m_andnot(m_first(LANES), q.alive));
+        /* lanes that did not settle, or settled where it is flat, go to the scalar rule */
+        hard = m_or(hard, m_or(q.open, q.flat));
+        if (report->share) { /* without a scale the result is the median, and ties share it */
+            hard = m_or(hard, m_andnot(m_first(LANES), q.alive));
+        }
         if (report->share) {
-            if (!span->weights) {
-                scale_rows(u, span, at, lanes, &q);
-            }
-            report_lanes(span, est->family, u, q.t, m_andnot(present, hard), report);
+            scale_rows(u, span, at, lanes, &q);
+            add_trust(span, est->family, u, q.t, m_andnot(present, hard), &trust);
         }
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);
         }
     }
+    finish_trust(span, &trust, report);
     return listed;
 }
 
@@ -566,6 +664,9 @@ static bool NAME(centre)(const rfi_span *span, void *centred, ptrdiff_t stride, 
             return false;
         }
         vec m = median_of(column, span->n);
+        if (m_bits(not_finite(m))) {
+            return false;
+        }
         most = v_max(most, v_max(v_abs(m), v_max(v_sub(m, column[0]), v_sub(column[span->n - 1], m))));
         store_lanes(span, at, lanes, m);
         for (ptrdiff_t l = 0; l < span->n; l++) {
@@ -606,7 +707,7 @@ KERNEL void gram_block(const real *const *a, const real *const *b, ptrdiff_t cou
     }
     for (int i = 0; i < SIDE; i++) {
         for (int j = 0; j < SIDE; j++) {
-            sum[i][j] = sum_lanes(total[i][j], m_first(LANES));
+            sum[i][j] = v_total(total[i][j]);
         }
     }
 }

@@ -187,3 +187,15 @@ KERNEL vec w_narrow(wide sum, double factor)
     return _mm256_mul_pd(sum.low, f);
 #endif
 }
+
+KERNEL double v_total(vec a)
+{
+#ifdef REAL_IS_FLOAT
+    __m256d sum =
+        _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)));
+#else
+    __m256d sum = a;
+#endif
+    __m128d half = _mm_add_pd(_mm256_castpd256_pd128(sum), _mm256_extractf128_pd(sum, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)));
+}

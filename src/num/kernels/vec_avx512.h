@@ -186,3 +186,13 @@ KERNEL vec w_narrow(wide sum, double factor)
     return _mm512_mul_pd(sum.low, f);
 #endif
 }
+
+KERNEL double v_total(vec a)
+{
+#ifdef REAL_IS_FLOAT
+    return _mm512_reduce_add_pd(
+        _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1))));
+#else
+    return _mm512_reduce_add_pd(a);
+#endif
+}

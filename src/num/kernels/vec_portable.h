@@ -167,3 +167,9 @@ KERNEL vec w_narrow(wide sum, double factor)
 {
     return (real)(sum.low * factor);
 }
+
+/* the sum of the lanes in double precision, in a fixed order */
+KERNEL double v_total(vec a)
+{
+    return (double)a;
+}
