@@ -6,8 +6,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(reef_avx512_options -mavx512f -mavx512dq -mavx512bw -mavx512vl)
 endif()
 
-foreach(set avx2 avx512)
+# Checks of undefined behaviour around every comparator of the sorting networks would take minutes to compile. AddressSanitizer stays.
+if(REEF_SANITIZE MATCHES undefined)
+  set(reef_kernel_options -fno-sanitize=undefined)
+endif()
+
+foreach(set portable avx2 avx512)
   set(sources ${reef_sources})
   list(FILTER sources INCLUDE REGEX "/kernels/[^/]*_${set}_[^/]*\\.c$")
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${reef_${set}_options}")
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS
+                                         "${reef_${set}_options};${reef_kernel_options}")
 endforeach()
