@@ -1,0 +1,73 @@
+#!/bin/sh
+# Checks the documentation against the command and the tree:  check_docs.sh [REEF-COMMAND]
+#   - every rule that `reef list` names has a page docs/rules/RULE.md, and no page is about a rule that is gone;
+#   - every parameter that `reef list RULE` prints, and its default, stand in that page;
+#   - every relative link in a .md file leads to a file or folder of the tree.
+# Needs sh, awk and grep. Default command: build/release/reef.
+set -eu
+cd "$(dirname "$0")/.."
+
+reef=${1:-build/release/reef}
+status=0
+complain() {
+    echo "check_docs: $*" >&2
+    status=1
+}
+
+if ! "$reef" --version >/dev/null 2>&1; then
+    echo "check_docs: cannot run $reef; build it with scripts/build.sh release reef_tool, or name it" >&2
+    exit 2
+fi
+
+# Rules are the lines that begin with two blanks and a name.
+rules=$("$reef" list | awk '/^  [a-z]/ { print $1 }')
+[ -n "$rules" ] || complain "\`reef list\` names no rule"
+
+for rule in $rules; do
+    page=docs/rules/$rule.md
+    if [ ! -f "$page" ]; then
+        complain "rule $rule has no page $page"
+        continue
+    fi
+    grep -q "($rule\.md)" docs/rules/README.md || complain "docs/rules/README.md does not link to $rule.md"
+    # Parameters are printed as "  name=default" after the line "Parameters ...". The page has a table row for each.
+    for pair in $("$reef" list "$rule" | awk '/^Parameters/ { on = 1 } on && /^  [A-Za-z_]+=/ { print $1 }'); do
+        name=${pair%%=*}
+        default=${pair#*=}
+        grep -qF "| \`$name\` | \`$default\` |" "$page" ||
+            complain "$page has no row \"| \`$name\` | \`$default\` | ...\" for the parameter $pair"
+    done
+done
+
+for page in docs/rules/*.md; do
+    name=$(basename "$page" .md)
+    [ "$name" = README ] || echo "$rules" | grep -qx "$name" || complain "$page is about a rule that \`reef list\` does not name"
+done
+
+# Prints the targets of links [text](target) outside code blocks and `code`, one per line.
+links() {
+    awk '
+    /^ *```/ { code = !code; next }
+    code || /^    / { next }
+    {
+        gsub(/`[^`]*`/, "")
+        while (match($0, /\]\([^() ]+\)/)) {
+            print substr($0, RSTART + 2, RLENGTH - 3)
+            $0 = substr($0, RSTART + RLENGTH)
+        }
+    }' "$1"
+}
+
+files=$(find . -name build -prune -o -name .git -prune -o -name '*.md' -print | LC_ALL=C sort)
+for file in $files; do
+    for target in $(links "$file"); do
+        case $target in
+        http://* | https://* | mailto:* | '#'*) continue ;;
+        esac
+        path=$(dirname "$file")/${target%%#*}
+        [ -e "$path" ] || complain "$file links to $target, which is not there"
+    done
+done
+
+[ $status -ne 0 ] || echo "check_docs: $(echo "$rules" | grep -c .) rules, $(echo "$files" | grep -c .) pages, all in order"
+exit $status
