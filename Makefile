@@ -2,13 +2,15 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+BENCH_FLAGS ?=
 
-.PHONY: help run test check fuzz format install clean
+.PHONY: help run test bench check fuzz format install clean
 
 help:
 	@echo 'make run                  build Reef and run its demonstration'
 	@echo 'make test                 all tests: optimised and sanitized builds, command line, installation'
-	@echo 'make check                static gates: format, layers, warnings, clang-tidy, cppcheck, symbols'
+	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
+	@echo 'make check                static gates: format, layers, warnings, symbols, docs, clang-tidy, cppcheck'
 	@echo 'make fuzz                 fuzz every parser (FUZZ_SECONDS=$(FUZZ_SECONDS) each)'
 	@echo 'make format               apply .clang-format'
 	@echo 'make install              install to PREFIX=$(PREFIX), below DESTDIR if that is set'
@@ -25,6 +27,10 @@ run:
 test:
 	@scripts/bootstrap.sh run test
 	@scripts/test.sh
+
+bench:
+	@scripts/bootstrap.sh run
+	@scripts/bench.sh $(BENCH_FLAGS)
 
 check:
 	@scripts/bootstrap.sh run test check

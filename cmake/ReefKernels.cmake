@@ -1,14 +1,15 @@
-# Instruction sets. A file of src/num/kernels with _avx2_ or _avx512_ in its name may use that set, and only it; which one
-# runs is decided at run time by dispatch.c, whose tests of the processor must cover the flags below. Everything else is
-# compiled for the plain architecture.
+# Instruction sets. A file of src/num/kernels with _avx2_ or _avx512_ in its name may use that set, and only it; which
+# one runs is decided at run time by dispatch.c, whose tests of the processor must cover the flags below. Everything
+# else is compiled for the plain architecture.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(reef_avx2_options -mavx2 -mfma)
   set(reef_avx512_options -mavx512f -mavx512dq -mavx512bw -mavx512vl)
 endif()
 
-# Checks of undefined behaviour around every comparator of the sorting networks would take minutes to compile. AddressSanitizer stays.
+# These four, around every comparator of the sorting networks, take minutes to compile; AddressSanitizer finds most of
+# what they would. All other checks of undefined behaviour (overflow, shifts, bounds, conversions) stay.
 if(REEF_SANITIZE MATCHES undefined)
-  set(reef_kernel_options -fno-sanitize=undefined)
+  set(reef_kernel_options -fno-sanitize=null,alignment,object-size,pointer-overflow)
 endif()
 
 foreach(set portable avx2 avx512)

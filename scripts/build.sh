@@ -1,6 +1,6 @@
 #!/bin/sh
 # Configures and builds a preset quietly:  build.sh PRESET [TARGET...]
-# The unit tests are required, not optional, when REEF_TESTS=ON is in the environment.
+# REEF_TESTS=ON in the environment makes the unit tests required, not optional; REEF_BENCH=ON adds the benchmarks.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,8 @@ shift
 [ -d "build/$preset" ] || echo "Building build/$preset ..."
 mkdir -p build/log
 log=build/log/cmake-$preset.log
-if ! cmake --preset "$preset" ${REEF_TESTS:+-DREEF_TESTS="$REEF_TESTS"} >"$log" 2>&1; then
+if ! cmake --preset "$preset" ${REEF_TESTS:+-DREEF_TESTS="$REEF_TESTS"} \
+    ${REEF_BENCH:+-DREEF_BENCH="$REEF_BENCH"} >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
 fi

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Checks from the #include lines that dependencies point down only:  check_layers.sh [ROOT] | --self-test
 #
-#   base < num io < agg graph problem attack engine < learn merge < experiment < tools examples (public headers only)
+#   base < num io < agg graph problem attack engine < learn merge < experiment
+#        < tools examples bench (public headers only)
 #
 # Modules of one layer never include each other. Beyond that: intrinsics only in src/num/kernels; each third-party
 # header in at most one .c file of src/; public headers include only <reef/...> and the C library.
@@ -9,7 +10,7 @@ set -eu
 
 check() { # check ROOT
     cd "$1"
-    find include src tools examples -name '*.[ch]' 2>/dev/null | LC_ALL=C sort >"$list"
+    find include src tools examples bench -name '*.[ch]' 2>/dev/null | LC_ALL=C sort >"$list"
     [ -s "$list" ] || { echo "no sources in $1"; return 1; }
     # shellcheck disable=SC2046 # our own file names have no blanks
     awk '

@@ -36,12 +36,15 @@ gate_clang() { scripts/build.sh clang; }
 
 gate_symbols() { scripts/build.sh gcc reef_shared reef_static && scripts/check_symbols.sh build/gcc; }
 
+# Every rule has its page, with every parameter; no link leads nowhere.
+gate_docs() { scripts/build.sh gcc reef_tool && scripts/check_docs.sh build/gcc/reef; }
+
 # .clang-tidy says what is looked for; functions of more than 60 lines are among it. In tests the slow analyzer would
 # only follow the macros of cmocka.
 gate_tidy() {
     local full=$log_dir/tidy-full.log status=0 tidy=(xargs -r -n 1 -P "$jobs" clang-tidy --quiet -p build/clang)
     cmake --preset clang >/dev/null || return
-    c_files c src tools examples | "${tidy[@]}" >"$full" 2>&1 || status=1
+    c_files c src tools examples bench | "${tidy[@]}" >"$full" 2>&1 || status=1
     c_files c tests | grep '/test_' | "${tidy[@]}" --checks='-clang-analyzer-*' >>"$full" 2>&1 || status=1
     [ $status -ne 0 ] || return 0
     echo "with the reasoning behind each in $full:"
@@ -66,7 +69,7 @@ gate_tsan() {
 
 gate_fuzz() { REEF_TESTS=OFF scripts/fuzz.sh "${FUZZ_SECONDS:-10}"; }
 
-[ $# -gt 0 ] || set -- format layers headers gcc clang symbols tidy cppcheck
+[ $# -gt 0 ] || set -- format layers headers gcc clang symbols docs tidy cppcheck
 for gate in "$@"; do
     step "$gate" gate "gate_$gate"
 done

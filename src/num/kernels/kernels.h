@@ -60,7 +60,7 @@ typedef struct rfi_kernels {
     /* mean of the `kept` values nearest to the median, ties in part */
     ptrdiff_t (*meamed)(const rfi_span *span, ptrdiff_t kept);
     ptrdiff_t (*mest)(const rfi_span *span, const rfi_kernel_mest *est, rfi_kernel_report *report);
-    /* centred[p * stride + t] = x_p(t) - median(t) for all rows, out = medians; *largest: greatest absolute value of both. Returns false
+    /* centred[p * stride + t] = x_p(t) - median(t) for all rows, out = medians; *largest: greatest |centred|. Returns false
      * if some value is not finite. */
     bool (*centre)(const rfi_span *span, void *centred, ptrdiff_t stride, double *largest);
     /* sum[packed pair p >= q] += centred_p' centred_q over count coordinates (count a multiple of 16, zero padded) */

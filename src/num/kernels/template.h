@@ -571,7 +571,10 @@ KERNEL vec weight_of(const rfi_span *span, int family, vec u, vec t, ptrdiff_t i
     return v_mul(a, v_mul(z, z));
 }
 
-/* Sums per row over the groups of a span, lane by lane. */
+/* Groups whose shares are added lane by lane, until equal addends would begin to round the same way every time. */
+enum { TRUST_GROUPS = 16 };
+
+/* Sums per row over such groups, lane by lane. */
 typedef struct trust_sums {
     vec *share, *rejected; /* n each */
 } trust_sums;
@@ -642,6 +645,10 @@ static ptrdiff_t NAME(mest)(const rfi_span *span, const rfi_kernel_mest *est, rf
         if (report->share) {
             scale_rows(u, span, at, lanes, &q);
             add_trust(span, est->family, u, q.t, m_andnot(present, hard), &trust);
+            if (at / LANES % TRUST_GROUPS == TRUST_GROUPS - 1) {
+                finish_trust(span, &trust, report);
+                trust = start_trust(span, report);
+            }
         }
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);
@@ -667,7 +674,7 @@ static bool NAME(centre)(const rfi_span *span, void *centred, ptrdiff_t stride, 
         if (m_bits(not_finite(m))) {
             return false;
         }
-        most = v_max(most, v_max(v_abs(m), v_max(v_sub(m, column[0]), v_sub(column[span->n - 1], m))));
+        most = v_max(most, v_max(v_sub(m, column[0]), v_sub(column[span->n - 1], m)));
         store_lanes(span, at, lanes, m);
         for (ptrdiff_t l = 0; l < span->n; l++) {
             v_store((real *)centred + l * stride + at, v_sub(load_lanes(rows[l], at, lanes), m));
