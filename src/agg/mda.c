@@ -28,7 +28,7 @@ static const reef_field mda_fields[] = {
 };
 
 /* What is searched in reasonable time: see the costs in docs/rules/mda.md. */
-enum { LIARS_MAX = 16, ROWS_MAX = 256 };
+enum { LIARS_MAX = 16, ROWS_MAX = 128 };
 
 enum state { OPEN, KEPT, OUT };
 
@@ -208,7 +208,7 @@ static unsigned mda_traits(const void *params)
 
 const reef_rule rfi_agg_mda = {
     .name = "mda",
-    .summary = "mean of the n - f rows with the smallest diameter (f <= 16, n <= 256)",
+    .summary = "mean of the n - f rows with the smallest diameter (f <= 16, n <= 128)",
     .citation = "El Mhamdi et al., Genuinely distributed Byzantine machine learning (PODC 2020)",
     .traits = REEF_TRAIT_WEIGHTS | REEF_TRAIT_PERMUTATION | REEF_TRAIT_TRANSLATION | REEF_TRAIT_SCALE |
               REEF_TRAIT_HULL | REEF_TRAIT_ROBUST,
@@ -219,7 +219,7 @@ const reef_rule rfi_agg_mda = {
     .bound = rfi_bound_minority,
     .bound_text = RFI_BOUND_MINORITY_TEXT,
     .feasible = mda_feasible,
-    .limit_text = "at most f = 16 and n = 256 are searched",
+    .limit_text = "at most f = 16 and n = 128 are searched",
     .needs = mda_needs,
     .weigh = mda_weigh,
 };
