@@ -68,7 +68,7 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
     add_executable(test_${folder}_${name} ${source})
     set_target_properties(test_${folder}_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(test_${folder}_${name} PRIVATE reef_test_support)
-    reef_add_test(${folder}.${name} test_${folder}_${name} ${source} 300)
+    reef_add_test(${folder}.${name} test_${folder}_${name} ${source} 600)
   endforeach()
 elseif(REEF_TESTS)
   message(STATUS "Unit tests are left out: cmocka or jansson not found")

@@ -52,46 +52,44 @@ void rfi_rows_used(const reef_plan *plan, rfi_worker *worker, ptrdiff_t m, ptrdi
     }
 }
 
-/* Largest and smallest magnitude whose squares neither overflow nor vanish when added up over a chunk. */
-static bool in_gram_range(reef_dtype dtype, double largest)
+/* Magnitudes whose squares neither overflow nor vanish when added up: all of float32, most of float64. */
+static bool in_gram_range(double largest)
 {
-    bool single = dtype == REEF_F32;
-    return largest == 0 || (largest < (single ? 0x1p+55 : 0x1p+500) && largest > (single ? 0x1p-40 : 0x1p-400));
+    return largest == 0 || (largest < 0x1p+500 && largest > 0x1p-400);
 }
 
 /* Points beside the rows, as seen from the medians: the origin is -mu, the remembered centre v - mu. False if one is out of range. */
 static bool centre_extra_points(const reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment,
                                 ptrdiff_t m, ptrdiff_t count)
 {
-    ptrdiff_t next = plan->n_raw;
+    double *next = worker->centred_rows + plan->n_raw * RFI_GRAM_CHUNK;
     for (int extra = 0; extra < 2; extra++) {
         if (!(extra ? space->centre : space->origin)) {
             continue;
         }
         for (ptrdiff_t t = 0; t < count; t++) {
-            double mu = rfi_load(plan->dtype, worker->medians, t);
             double value = 0;
             if (extra && plan->centre_known) {
                 value = rfi_state_value(plan->input.state, segment, m + t);
             } else if (extra && (plan->needs & REEF_NEED_MEDIAN)) {
-                value = mu;
+                value = worker->medians[t];
             }
-            if (fabs(value - mu) > (plan->dtype == REEF_F32 ? 0x1p+55 : 0x1p+500)) {
+            next[t] = value - worker->medians[t];
+            if (fabs(next[t]) > 0x1p+500) {
                 return false;
             }
-            rfi_store(plan->dtype, worker->centred_rows, next * RFI_GRAM_CHUNK + t, value - mu);
         }
-        next++;
+        next += RFI_GRAM_CHUNK;
     }
     return true;
 }
 
 /* Zeros behind a short chunk, up to whole vectors. */
-static void pad_chunk(const reef_plan *plan, rfi_worker *worker, ptrdiff_t points, ptrdiff_t count, ptrdiff_t padded)
+static void pad_chunk(rfi_worker *worker, ptrdiff_t points, ptrdiff_t count, ptrdiff_t padded)
 {
     for (ptrdiff_t p = 0; p < points; p++) {
         for (ptrdiff_t t = count; t < padded; t++) {
-            rfi_store(plan->dtype, worker->centred_rows, p * RFI_GRAM_CHUNK + t, 0);
+            worker->centred_rows[p * RFI_GRAM_CHUNK + t] = 0;
         }
     }
 }
@@ -104,13 +102,12 @@ static bool gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *spa
     double largest = 0;
     ptrdiff_t points = rfi_space_points(plan, space);
     ptrdiff_t padded = (count + 15) / 16 * 16;
-    rfi_span span = {
-        .rows = worker->used, .n = plan->n_raw, .count = count, .out = worker->medians, .scratch = worker->scratch};
-    if (!plan->kernels->centre(&span, worker->centred_rows, RFI_GRAM_CHUNK, &largest) ||
-        !in_gram_range(plan->dtype, largest) || !centre_extra_points(plan, worker, space, segment, m, count)) {
+    rfi_span span = {.rows = worker->used, .n = plan->n_raw, .count = count, .scratch = worker->scratch};
+    if (!plan->kernels->centre(&span, worker->centred_rows, RFI_GRAM_CHUNK, worker->medians, &largest) ||
+        !in_gram_range(largest) || !centre_extra_points(plan, worker, space, segment, m, count)) {
         return false;
     }
-    pad_chunk(plan, worker, points, count, padded);
+    pad_chunk(worker, points, count, padded);
     plan->kernels->gram(worker->centred_rows, RFI_GRAM_CHUNK, points, padded, rfi_treesum_leaf(&worker->gram));
     return true;
 }

@@ -39,8 +39,8 @@ typedef struct rfi_worker {
     double *used_weights; /* K + 1 */
     int32_t *hard;        /* RFI_SPAN_MAX */
     void *scratch;        /* for kernels */
-    void *centred_rows;   /* (K + 2) x RFI_GRAM_CHUNK numbers of the data type, for Gram kernels */
-    void *medians;        /* RFI_GRAM_CHUNK numbers */
+    double *centred_rows; /* (K + 2) x RFI_GRAM_CHUNK, for Gram kernels */
+    double *medians;      /* RFI_GRAM_CHUNK */
     double *tile;         /* RFI_CHUNK columns of K raw values */
     bool *hole;           /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
     double *points;       /* K + 2 values of one column of a space */

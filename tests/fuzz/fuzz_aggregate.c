@@ -636,7 +636,7 @@ static void check_reasons(const call *c, const answer *a)
         for (ptrdiff_t m = 0; m < c->length; m++) {
             bad += !isfinite(load(c, c->row[l], m));
         }
-        CHECK(c, reason == REEF_ZERO_WEIGHT ? weight < 1e-300 : weight > 0);
+        CHECK(c, reason == REEF_ZERO_WEIGHT ? weight < 1e-100 : weight > 0);
         CHECK(c, reason == REEF_ZERO_WEIGHT || (reason == REEF_NONFINITE) == (bad > 0 && !by_entry));
         dropped += reason == REEF_NONFINITE;
         masked += reason == REEF_USED ? bad : 0;

@@ -60,11 +60,11 @@ typedef struct rfi_kernels {
     /* mean of the `kept` values nearest to the median, ties in part */
     ptrdiff_t (*meamed)(const rfi_span *span, ptrdiff_t kept);
     ptrdiff_t (*mest)(const rfi_span *span, const rfi_kernel_mest *est, rfi_kernel_report *report);
-    /* centred[p * stride + t] = x_p(t) - median(t) for all rows, out = medians; *largest: greatest |centred|. Returns false
-     * if some value is not finite. */
-    bool (*centre)(const rfi_span *span, void *centred, ptrdiff_t stride, double *largest);
-    /* sum[packed pair p >= q] += centred_p' centred_q over count coordinates (count a multiple of 16, zero padded) */
-    void (*gram)(const void *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum);
+    /* centred[p * stride + t] = x_p(t) - median(t) for all rows, and the medians (count of each, rounded up to whole vectors); *largest:
+     * greatest |centred|. Returns false if some value is not finite. */
+    bool (*centre)(const rfi_span *span, double *centred, ptrdiff_t stride, double *medians, double *largest);
+    /* sum[packed pair p >= q] += centred_p' centred_q over count coordinates (a multiple of 16, zero padded) */
+    void (*gram)(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum);
 } rfi_kernels;
 
 /* Denormal numbers count as zero between begin and end (on processors where they would be slow); end takes what begin returned. */

@@ -6,6 +6,7 @@
 #define ISA "avx2"
 #define NAME(kernel) kernel##_avx2_f32
 #define KERNELS rfi_kernels_avx2_f32
+#define GRAM rfi_gram_avx2
 #include "num/kernels/vec_avx2.h"
 
 #include "num/kernels/template.h"

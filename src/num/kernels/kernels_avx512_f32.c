@@ -6,6 +6,7 @@
 #define ISA "avx512"
 #define NAME(kernel) kernel##_avx512_f32
 #define KERNELS rfi_kernels_avx512_f32
+#define GRAM rfi_gram_avx512
 #include "num/kernels/vec_avx512.h"
 
 #include "num/kernels/template.h"

@@ -5,6 +5,7 @@
 #define ISA "avx512"
 #define NAME(kernel) kernel##_avx512_f64
 #define KERNELS rfi_kernels_avx512_f64
+#define GRAM rfi_gram_avx512
 #include "num/kernels/vec_avx512.h"
 
 #include "num/kernels/template.h"

@@ -4,6 +4,7 @@
 #define ISA "portable"
 #define NAME(kernel) kernel##_portable_f64
 #define KERNELS rfi_kernels_portable_f64
+#define GRAM rfi_gram_portable
 #include "num/kernels/vec_portable.h"
 
 #include "num/kernels/template.h"

@@ -658,9 +658,12 @@ static ptrdiff_t NAME(mest)(const rfi_span *span, const rfi_kernel_mest *est, rf
     return listed;
 }
 
-/* ---- Gram matrices ---- */
+/* ---- Gram matrices ----
+ *
+ * In double precision throughout, from the first difference on: colluders stand close together far from the centre, and the distance
+ * between them is what is left when large numbers cancel. */
 
-static bool NAME(centre)(const rfi_span *span, void *centred, ptrdiff_t stride, double *largest)
+static bool NAME(centre)(const rfi_span *span, double *centred, ptrdiff_t stride, double *medians, double *largest)
 {
     const row *rows = (const row *)span->rows;
     vec *column = span->scratch;
@@ -670,14 +673,16 @@ static bool NAME(centre)(const rfi_span *span, void *centred, ptrdiff_t stride, 
         if (m_bits(not_finite(load_sorted(rows, span->n, at, lanes, column)))) {
             return false;
         }
-        vec m = median_of(column, span->n);
-        if (m_bits(not_finite(m))) {
+        middle m = middle_of(column, span->n);
+        if (m_bits(not_finite(m.at)) || m_bits(not_finite(m.beyond))) {
             return false;
         }
-        most = v_max(most, v_max(v_sub(m, column[0]), v_sub(column[span->n - 1], m)));
-        store_lanes(span, at, lanes, m);
+        most = v_max(most, v_max(v_abs(away_from(m, column[0])), v_abs(away_from(m, column[span->n - 1]))));
+        wide mu = w_add(w_add(w_zero(), m.at), m.beyond);
+        w_store(medians + at, mu);
         for (ptrdiff_t l = 0; l < span->n; l++) {
-            v_store((real *)centred + l * stride + at, v_sub(load_lanes(rows[l], at, lanes), m));
+            wide x = w_add(w_zero(), load_lanes(rows[l], at, lanes));
+            w_store(centred + l * stride + at, w_sub(x, mu));
         }
     }
     real lane[LANES];
@@ -686,13 +691,17 @@ static bool NAME(centre)(const rfi_span *span, void *centred, ptrdiff_t stride, 
     for (int i = 0; i < LANES; i++) {
         *largest = (double)lane[i] > *largest ? (double)lane[i] : *largest;
     }
-    return true;
+    return isfinite(*largest);
 }
 
+#ifdef REAL_IS_FLOAT
+void GRAM(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count,
+          double *sum); /* the other type's */
+#else
 /* Rows p..p+3 against rows q..q+3: 16 sums in registers. */
 enum { SIDE = 4 };
 
-KERNEL void gram_block(const real *const *a, const real *const *b, ptrdiff_t count, double sum[SIDE][SIDE])
+KERNEL void gram_block(const double *const *a, const double *const *b, ptrdiff_t count, double sum[SIDE][SIDE])
 {
     vec total[SIDE][SIDE];
     for (int i = 0; i < SIDE; i++) {
@@ -720,21 +729,23 @@ KERNEL void gram_block(const real *const *a, const real *const *b, ptrdiff_t cou
 }
 
 /* Rows beyond the last repeat it; their sums are not used. */
-static void block_rows(const void *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t from, const real **rows)
+static void block_rows(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t from, const double **rows)
 {
     for (int i = 0; i < SIDE; i++) {
         ptrdiff_t point = from + i < points ? from + i : points - 1;
-        rows[i] = (const real *)centred + point * stride;
+        rows[i] = centred + point * stride;
     }
 }
 
-static void NAME(gram)(const void *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum)
+void GRAM(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum);
+
+void GRAM(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum)
 {
     for (ptrdiff_t p = 0; p < points; p += SIDE) {
-        const real *a[SIDE];
+        const double *a[SIDE];
         block_rows(centred, stride, points, p, a);
         for (ptrdiff_t q = 0; q <= p; q += SIDE) {
-            const real *b[SIDE];
+            const double *b[SIDE];
             double block[SIDE][SIDE];
             block_rows(centred, stride, points, q, b);
             gram_block(a, b, count, block);
@@ -746,6 +757,7 @@ static void NAME(gram)(const void *centred, ptrdiff_t stride, ptrdiff_t points, 
         }
     }
 }
+#endif
 
 const rfi_kernels KERNELS = {
     .name = ISA,
@@ -755,5 +767,5 @@ const rfi_kernels KERNELS = {
     .meamed = NAME(meamed),
     .mest = NAME(mest),
     .centre = NAME(centre),
-    .gram = NAME(gram),
+    .gram = GRAM,
 };

@@ -199,3 +199,20 @@ KERNEL double v_total(vec a)
     __m128d half = _mm_add_pd(_mm256_castpd256_pd128(sum), _mm256_extractf128_pd(sum, 1));
     return _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)));
 }
+
+KERNEL wide w_sub(wide a, wide b)
+{
+    a.low = _mm256_sub_pd(a.low, b.low);
+#ifdef REAL_IS_FLOAT
+    a.high = _mm256_sub_pd(a.high, b.high);
+#endif
+    return a;
+}
+
+KERNEL void w_store(double *p, wide a)
+{
+    _mm256_storeu_pd(p, a.low);
+#ifdef REAL_IS_FLOAT
+    _mm256_storeu_pd(p + 4, a.high);
+#endif
+}

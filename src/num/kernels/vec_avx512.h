@@ -196,3 +196,20 @@ KERNEL double v_total(vec a)
     return _mm512_reduce_add_pd(a);
 #endif
 }
+
+KERNEL wide w_sub(wide a, wide b)
+{
+    a.low = _mm512_sub_pd(a.low, b.low);
+#ifdef REAL_IS_FLOAT
+    a.high = _mm512_sub_pd(a.high, b.high);
+#endif
+    return a;
+}
+
+KERNEL void w_store(double *p, wide a)
+{
+    _mm512_storeu_pd(p, a.low);
+#ifdef REAL_IS_FLOAT
+    _mm512_storeu_pd(p + 8, a.high);
+#endif
+}

@@ -173,3 +173,14 @@ KERNEL double v_total(vec a)
 {
     return (double)a;
 }
+
+KERNEL wide w_sub(wide a, wide b)
+{
+    return (wide){a.low - b.low};
+}
+
+/* LANES doubles */
+KERNEL void w_store(double *p, wide a)
+{
+    *p = a.low;
+}
