@@ -116,6 +116,7 @@ static void malformed_specs(void **state)
         {"nnm | clip", REEF_E_SYNTAX, "pre-aggregator"},
         {"ref | mean", REEF_E_SYNTAX, "no pre-aggregator"},
         {"nnm:nan=error | ref", REEF_E_SYNTAX, "last rule"},
+        {"nnm | trimmed:keep_self=true", REEF_E_SYNTAX, "own row"},
         {"clip|clip|clip|clip|clip|clip|clip|clip|mean", REEF_E_SYNTAX, "at most 8"},
     };
     (void)state;
