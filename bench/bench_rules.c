@@ -291,13 +291,21 @@ static void run_rows(bench *b, ptrdiff_t k, double bytes, const int *threads, in
     free(b->out);
 }
 
+/* A positive number, or 0 if the text is none. */
+static long number_of(const char *text)
+{
+    char *end = NULL;
+    long number = strtol(text, &end, 10);
+    return *text && !*end && number > 0 ? number : 0;
+}
+
 static long number_after(int argc, char **argv, int *i)
 {
-    if (*i + 1 >= argc || atol(argv[*i + 1]) <= 0) {
+    if (*i + 1 >= argc || !number_of(argv[*i + 1])) {
         fprintf(stderr, "bench_rules: %s needs a positive number\n", argv[*i]);
         exit(2);
     }
-    return atol(argv[++*i]);
+    return number_of(argv[++*i]);
 }
 
 int main(int argc, char **argv)
@@ -317,8 +325,8 @@ int main(int argc, char **argv)
             b.repeats = b.repeats > REPEATS_MAX ? REPEATS_MAX : b.repeats;
         } else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
             b.json = fopen(argv[++i], "w");
-        } else if (atol(argv[i]) >= 1 && atol(argv[i]) <= ROWS_MAX && count < 64) {
-            wanted[count++] = (ptrdiff_t)atol(argv[i]);
+        } else if (number_of(argv[i]) >= 1 && number_of(argv[i]) <= ROWS_MAX && count < 64) {
+            wanted[count++] = (ptrdiff_t)number_of(argv[i]);
         } else {
             fprintf(stderr, "usage: bench_rules [--megabytes N] [--repeats N] [--json FILE] [K...], K up to %d\n",
                     ROWS_MAX);

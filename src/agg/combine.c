@@ -384,7 +384,7 @@ static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool
     const reef_plan *plan = j->plan;
     rfi_worker *w = j->worker;
     bool median_centre = j->space.centre && !plan->centre_known && (plan->needs & REEF_NEED_MEDIAN);
-    if (plan->rule->column || median_centre) {
+    if (!j->share || median_centre) {
         return -1;
     }
     rfi_rows_used(plan, w, from, j->m0, j->rows);
@@ -523,7 +523,10 @@ static reef_status combine_range(job *j, ptrdiff_t m1)
 reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                               const void *const *rows, void *out, reef_error *error)
 {
-    bool aligned = plan && (plan->report || plan->scope > 0 || has_relative_floor(plan));
+    if (!plan) {
+        return rfi_fail(error, REEF_E_ARG, "reef_plan_combine: plan is NULL");
+    }
+    bool aligned = plan->report || plan->scope > 0 || has_relative_floor(plan);
     reef_status status = rfi_check_range(plan, worker, segment, m0, m1, rows, aligned, error);
     if (status != REEF_OK) {
         return status;
