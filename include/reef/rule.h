@@ -73,6 +73,7 @@ typedef struct reef_span {
     double *share;     /* n sums of effective weights to add to, or NULL: not wanted */
     int64_t *rejected; /* n counts of coordinates with share 0 to add to, with share only */
     bool reported; /* set by the rule if it has filled in share and rejected; otherwise `column` is asked for them */
+    bool fair;     /* set by the rule if every row has its weight everywhere: the library then fills in share itself */
     int64_t iterations;                /* to add to */
     int max_iterations;                /* to raise */
     int32_t *hard;                     /* count places to list coordinates in that `column` must do, ascending */

@@ -258,6 +258,9 @@ static reef_status combine_column(const job *j, ptrdiff_t t, ptrdiff_t m)
     } else {
         value = run_sum(j);
     }
+    if (plan->kernels && fabs(value) < rfi_smallest_normal(plan->dtype)) {
+        value = 0; /* denormal numbers, and -0, count as 0 in the kernels */
+    }
     if (!j->silent) {
         rfi_store(plan->dtype, j->out, m - j->m0, value);
     }
@@ -348,7 +351,10 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
     unsigned flush = rfi_flush_begin();
     ptrdiff_t hard = plan->rule->span(plan->params, &span);
     rfi_flush_end(flush);
-    *reported = *reported && span.reported;
+    for (ptrdiff_t l = 0; *reported && span.fair && hard >= 0 && l < span.n; l++) {
+        span.share[l] += (double)(span.count - hard) * span.a[l];
+    }
+    *reported = *reported && (span.reported || span.fair);
     if (hard >= 0 && (*reported || !plan->report)) {
         w->iterations += span.iterations;
         w->solved += span.count - hard;

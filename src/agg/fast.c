@@ -15,10 +15,6 @@ rfi_span rfi_span_of(const reef_span *span)
 ptrdiff_t rfi_span_sum(reef_span *span)
 {
     rfi_span inner = rfi_span_of(span);
-    ptrdiff_t hard = span->kernels->sum(&inner);
-    span->reported = true;
-    for (ptrdiff_t l = 0; span->share && l < span->n; l++) {
-        span->share[l] += (double)(span->count - hard) * span->a[l];
-    }
-    return hard;
+    span->fair = true;
+    return span->kernels->sum(&inner);
 }

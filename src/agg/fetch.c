@@ -6,6 +6,7 @@
 #include "agg/plan.h"
 #include "num/order.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,6 +38,11 @@ void rfi_store(reef_dtype dtype, void *base, ptrdiff_t index, double value)
     }
 }
 
+double rfi_smallest_normal(reef_dtype dtype)
+{
+    return dtype == REEF_F32 ? (double)FLT_MIN : DBL_MIN;
+}
+
 ptrdiff_t rfi_space_rows(const reef_plan *plan, const rfi_space *space)
 {
     return space->mixed ? plan->n_mixed : plan->n_raw;
@@ -50,11 +56,15 @@ ptrdiff_t rfi_space_points(const reef_plan *plan, const rfi_space *space)
 void rfi_fetch(reef_plan *plan, rfi_worker *worker, const void *const *rows, ptrdiff_t offset, ptrdiff_t count)
 {
     bool keep_row = plan->agg->nan == RFI_NAN_DROP_COORDINATE;
+    double smallest = rfi_smallest_normal(plan->dtype);
     for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
         ptrdiff_t l = plan->m.active[i];
         for (ptrdiff_t t = 0; t < count; t++) {
             double value = rfi_load(plan->dtype, rows[l], offset + t);
             bool bad = !isfinite(value);
+            if (plan->kernels && fabs(value) < smallest) {
+                value = 0; /* as the kernels see it */
+            }
             worker->tile[t * plan->rows + i] = bad ? 0 : value;
             worker->hole[t * plan->rows + i] = bad;
             if (bad && !keep_row) {

@@ -208,7 +208,11 @@ double rfi_mrule_column(rfi_family family, const rfi_mrule_params *p, const reef
         return rfi_column_median(column, by_weight, RFI_MEDIAN_AVERAGE, share);
     }
     /* without convergence one more IRLS step: it descends too, and the result is what the shares say */
-    return found.converged ? found.value : rfi_normalise_sum(column->x, share, column->n);
+    double last_step = 0;
+    for (ptrdiff_t i = 0; !found.converged && i < column->n; i++) {
+        last_step += share[i] * (column->x[i] - found.value);
+    }
+    return found.value + last_step;
 }
 
 double rfi_mrule_efficiency(rfi_family family, const rfi_mrule_params *p, double n)

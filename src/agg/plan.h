@@ -151,6 +151,7 @@ ptrdiff_t rfi_column_points(reef_plan *plan, rfi_worker *worker, const rfi_space
 double rfi_load(reef_dtype dtype, const void *base, ptrdiff_t index);
 void rfi_store(reef_dtype dtype, void *base, ptrdiff_t index, double value);
 size_t rfi_dtype_size(reef_dtype dtype);
+double rfi_smallest_normal(reef_dtype dtype);
 /* Median of the rows of worker->points that have a value. */
 double rfi_points_median(rfi_worker *worker, ptrdiff_t rows);
 

@@ -124,13 +124,15 @@ rfi_location rfi_mest_solve(const rfi_mest *est, const double *x, const double *
         const bool bold = at.iterations < BOLD_STEPS;
         const rfi_mest_move move = rfi_mest_step(est, x, a, n, at.value, s, bold ? BOLD_GUARD : SAFE_GUARD);
         double step = move.step;
+        const bool clamped = bold && fabs(step) > longest;
         if (bold)
             step = clamp(step, longest);
         else if ((step < 0.0) != (before < 0.0) && fabs(step) > 0.5 * fabs(before))
             step *= 0.5;
         before = step;
         const double next = at.value + step;
-        at.converged = move.distance <= est->tol * s || next == at.value;
+        /* a step lost in rounding ends it too, unless it was the clamp that made it short */
+        at.converged = move.distance <= est->tol * s || (next == at.value && !clamped);
         at.value = next;
         at.iterations++;
     }

@@ -161,6 +161,7 @@ static ptrdiff_t list_hard(const rfi_span *span, ptrdiff_t at, mask hard, ptrdif
 
 KERNEL void store_lanes(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, vec value)
 {
+    value = v_add(value, v_set(0)); /* no -0, whatever the order of the rows */
     char *out = (char *)span->out + at * (ptrdiff_t)sizeof(real);
     if (lanes == LANES) {
         v_store(out, value);
