@@ -43,7 +43,7 @@ gate_docs() { scripts/build.sh gcc reef_tool && scripts/check_docs.sh build/gcc/
 # which would only follow the macros of cmocka; comparing doubles bit by bit and replacing malloc are meant there.
 gate_tidy() {
     local full=$log_dir/tidy-full.log status=0 tidy=(xargs -r -n 1 -P "$jobs" clang-tidy --quiet -p build/clang)
-    local in_tests=-clang-analyzer-*,-bugprone-suspicious-memory-comparison
+    local in_tests='-clang-analyzer-*,-bugprone-suspicious-memory-comparison'
     in_tests+=,-readability-inconsistent-declaration-parameter-name
     cmake --preset clang >/dev/null || return
     c_files c src tools examples bench | "${tidy[@]}" >"$full" 2>&1 || status=1

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 {
     int code = dispatch(argc, argv);
     /* a full disk or a closed pipe must not look like success */
-    if (fflush(stdout) != 0 && code == EXIT_DONE) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {
         perror("reef: writing the output");
         code = EXIT_FAILED;
     }

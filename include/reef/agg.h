@@ -43,11 +43,12 @@ typedef struct reef_state reef_state;
 
 /* What one aggregation works on. Everything but rows may be left zero. */
 typedef struct reef_input {
-    const void *const
-        *rows; /* K pointers to M contiguous numbers, any alignment; ignored by the plan's streaming calls */
-    const double *weights; /* K weights a_l >= 0, any positive sum; NULL: equal. Rows of weight 0 are left out */
-    const int64_t *ids;    /* K agent ids, NULL: 0..K-1; used in messages and by rules with a memory per sender */
-    bool has_self;         /* self says which row is the receiver's own */
+    /* K pointers to M contiguous numbers, any alignment; ignored by the plan's streaming calls. */
+    const void *const *rows;
+    /* K weights a_l >= 0, any positive sum; NULL: equal. Rows of weight 0 (or below 1e-100 of the largest) are left out. */
+    const double *weights;
+    const int64_t *ids; /* K agent ids, NULL: 0..K-1; used in messages and by rules with a memory per sender */
+    bool has_self;      /* self says which row is the receiver's own */
     ptrdiff_t self;
     int64_t round;     /* number of this aggregation; rules that draw random numbers draw new ones per round */
     reef_state *state; /* NULL: start afresh */

@@ -99,7 +99,8 @@ static reef_status run_parts(model *d, rfi_job run)
     atomic_store(&d->status, REEF_OK);
     rfi_pool_run(plan->agg->context, small ? 1 : plan->worker_count, parts, run, d);
     reef_status status = (reef_status)atomic_load(&d->status);
-    if (status != REEF_OK && d->error) {
+    /* after bad rows were met all is done again without them, and this failure may be theirs */
+    if (status != REEF_OK && d->error && !reef_plan_suspect(plan)) {
         *d->error = d->failure;
     }
     return status;

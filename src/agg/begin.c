@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Below this part of the largest a weight counts as none: quotients with it would overflow. */
+static const double weight_least = 1e-100;
+
 /* a_l = weight / sum, over rows of positive weight. */
 static reef_status read_weights(reef_plan *plan, const double *given, reef_error *error)
 {
@@ -24,7 +27,7 @@ static reef_status read_weights(reef_plan *plan, const double *given, reef_error
     }
     /* dividing by the largest first keeps huge weights from overflowing the sum */
     for (ptrdiff_t l = 0; l < plan->rows; l++) {
-        a[l] /= largest;
+        a[l] = a[l] / largest < weight_least ? 0 : a[l] / largest;
         sum += a[l];
     }
     for (ptrdiff_t l = 0; l < plan->rows; l++) {

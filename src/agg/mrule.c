@@ -44,7 +44,7 @@ static const char *const init_words[] = {"count", "weighted", NULL};
     FIELD(init, REEF_FIELD_WORD, "count", 0, 0, "", init_words,                                                        \
           "start and scale by number of agents, or by weight mass")
 #define FIELD_FLOOR                                                                                                    \
-    FIELD(scale_floor, REEF_FIELD_REAL, "0", 0, DBL_MAX, "as the data", NULL,                                          \
+    FIELD(scale_floor, REEF_FIELD_REAL, "0", 0, 1e150, "as the data", NULL,                                            \
           "least scale: without one, values outside a majority of exact ties are never heard")
 #define FIELD_FLOOR_REL                                                                                                \
     FIELD(scale_floor_rel, REEF_FIELD_REAL, "0", 0, 1e6, "typical scale", NULL,                                        \
@@ -72,7 +72,7 @@ const reef_field rfi_mrule_fields[RFI_MRULE_FIELD_COUNT] = {
     FIELD_EFFICIENCY,
     FIELD(start, REEF_FIELD_WORD, "median", 0, 0, "", start_words, "where the iteration starts"),
     FIELD_SCALE,
-    FIELD(sigma, REEF_FIELD_REAL, "auto", DBL_MIN, DBL_MAX, "as the data", auto_words,
+    FIELD(sigma, REEF_FIELD_REAL, "auto", 1e-150, 1e150, "as the data", auto_words,
           "scale, when it is known; auto: estimated"),
     FIELD_INIT,
     FIELD_FLOOR,

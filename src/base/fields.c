@@ -249,9 +249,13 @@ static void print_liars(reef_liars liars, char *buffer, size_t size, size_t *use
         rfi_append(buffer, size, used, "max");
         return;
     }
+    if (liars.kind == REEF_LIARS_COUNT) {
+        rfi_append(buffer, size, used, "%.0f", liars.value);
+        return;
+    }
     append_real(liars.value, buffer, size, used);
     /* a point keeps a fraction that prints as a whole number (0) a fraction */
-    if (liars.kind == REEF_LIARS_FRACTION && liars.value == 0) {
+    if (liars.value == 0) {
         rfi_append(buffer, size, used, ".0");
     }
 }

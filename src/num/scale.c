@@ -11,6 +11,7 @@
 
 #include "num/mest.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -261,8 +262,11 @@ double rfi_s_estimate(const double *x, const double *a, ptrdiff_t n, double *loc
         return 0.0;
     double shortest;
     double other = shortest_half(&col, &shortest);
+    const bool lost = shortest < 16.0 * DBL_MIN; /* too close together to iterate on */
     *location = a ? rfi_wmedian(col.x, col.a, NULL, n, RFI_HALF_TOL_F64, RFI_MEDIAN_AVERAGE)
                   : rfi_median_sorted(col.x, n, RFI_MEDIAN_AVERAGE);
+    if (lost)
+        return 0.0;
     const double scale = descend(&col, shortest, location);
     const double other_scale = descend(&col, shortest, &other);
     if (!(other_scale < scale))

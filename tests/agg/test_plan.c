@@ -144,6 +144,57 @@ static void segments_as_blocks(void **state)
     model_destroy(&d);
 }
 
+/* ---- long models: sums over many tiles and slots lose nothing ---- */
+
+/* Only coordinate `at` of row 2 gives the liar away. */
+static void check_liar_at(const char *spec, model *d, ptrdiff_t segment, ptrdiff_t at)
+{
+    reef_plan *plan = NULL;
+    reef_report *report = NULL;
+    reef_agg *agg = make_agg(spec);
+    double sum = 0;
+    assert_int_equal(reef_report_create(&report, 5, NULL), REEF_OK);
+    assert_int_equal(reef_plan_create(&plan, agg, &d->shape, NULL), REEF_OK);
+    double honest = model_get(d, segment, 2, at);
+    model_set(d, segment, 2, at, 1e5);
+    assert_int_equal(apply(plan, d, report, NULL), REEF_OK);
+    model_set(d, segment, 2, at, honest);
+    CHECK(reef_report_trust(report)[2] == 0, "%s: a lie at coordinate %td is not seen", spec, at);
+    for (ptrdiff_t l = 0; l < 5; l++) {
+        sum += reef_report_trust(report)[l] / 5;
+    }
+    CHECK_CLOSE(sum, 1, 1e-9, spec);
+    reef_plan_destroy(&plan);
+    reef_report_destroy(&report);
+    reef_agg_destroy(&agg);
+}
+
+static void long_models(void **state)
+{
+    static const ptrdiff_t one[] = {13 * 4096 + 5};
+    static const ptrdiff_t many[] = {10, 5 * 4096, 3 * 4096 + 1, 4096, 7};
+    static const ptrdiff_t very_long[] = {300001};
+    static const char *const specs[] = {"vref", "krum:f=1"};
+    model d;
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
+        model_create(&d, 5, 1, one, REEF_F32, 1, 2);
+        for (ptrdiff_t at = 0; at < one[0]; at += 4096) {
+            check_liar_at(specs[i], &d, 0, at);
+        }
+        model_destroy(&d);
+        model_create(&d, 5, 5, many, REEF_F64, 1, 2);
+        for (ptrdiff_t s = 0; s < 5; s++) {
+            check_liar_at(specs[i], &d, s, many[s] - 1);
+        }
+        model_destroy(&d);
+        model_create(&d, 5, 1, very_long, REEF_F32, 1, 2);
+        check_liar_at(specs[i], &d, 0, 300000);
+        check_liar_at(specs[i], &d, 0, 150000);
+        model_destroy(&d);
+    }
+}
+
 /* ---- reuse and alignment ---- */
 
 /* A plan keeps nothing of earlier aggregations: bad rows, weights, reports. */
@@ -271,13 +322,10 @@ static void one_call_for_one_segment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(size_is_exact),
-        cmocka_unit_test(segments_do_not_change_results),
-        cmocka_unit_test(segments_as_blocks),
-        cmocka_unit_test(plans_are_reusable),
-        cmocka_unit_test(any_alignment),
-        cmocka_unit_test(overlap_is_refused),
-        cmocka_unit_test(one_call_for_one_segment),
+        cmocka_unit_test(size_is_exact),      cmocka_unit_test(segments_do_not_change_results),
+        cmocka_unit_test(segments_as_blocks), cmocka_unit_test(long_models),
+        cmocka_unit_test(plans_are_reusable), cmocka_unit_test(any_alignment),
+        cmocka_unit_test(overlap_is_refused), cmocka_unit_test(one_call_for_one_segment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { PARTS_MAX = 3000, WORKERS_MAX = 16 };
 
@@ -110,6 +113,99 @@ static void no_context_means_the_caller(void **state)
     start_census(&c, 50, 1);
     rfi_pool_run(NULL, 8, 50, count_part, &c);
     assert_true(every_part_once(&c));
+}
+
+/* ---- workers that are there at the same time ---- */
+
+/* Short parts are all done before the other threads wake up. Here each part waits for the others. */
+typedef struct meeting {
+    census c;
+    atomic_int arrived;
+} meeting;
+
+static void sleep_ms(long ms)
+{
+    const struct timespec pause = {.tv_nsec = ms * 1000000};
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Until all parts have been begun; up to 20 s, on a busy machine. */
+static void await_all(meeting *m)
+{
+    atomic_fetch_add(&m->arrived, 1);
+    for (int i = 0; i < 20000 && atomic_load(&m->arrived) < m->c.parts; i++) {
+        sleep_ms(1);
+    }
+}
+
+static void meet(void *job, ptrdiff_t part, ptrdiff_t worker)
+{
+    meeting *m = job;
+    bool good = worker >= 0 && worker < m->c.workers;
+    if (!good || atomic_fetch_add(&m->c.at_work[worker], 1)) {
+        atomic_fetch_add(&m->c.strange, 1);
+    }
+    await_all(m);
+    if (good && worker > 0) {
+        sleep_ms(5); /* the caller is done first, and has to wait */
+    }
+    atomic_fetch_add(&m->c.runs[part], 1);
+    atomic_fetch_add(&m->c.total, 1);
+}
+
+/* As many parts as workers: each gets one, under its own number. */
+static bool all_meet(reef_context *context, ptrdiff_t workers)
+{
+    static meeting m;
+    start_census(&m.c, workers, workers);
+    atomic_store(&m.arrived, 0);
+    rfi_pool_run(context, workers, workers, meet, &m);
+    return every_part_once(&m.c) && atomic_load(&m.arrived) == workers;
+}
+
+static void workers_meet(void **state)
+{
+    (void)state;
+    for (ptrdiff_t threads = 1; threads <= 9; threads += 2) {
+        reef_context *context = make_context(threads);
+        for (ptrdiff_t workers = 1; workers <= threads; workers++) {
+            CHECK(all_meet(context, workers), "%td of %td workers did not meet", workers, threads);
+        }
+        reef_context_destroy(&context);
+    }
+}
+
+#if defined(__SANITIZE_THREAD__)
+#define NO_THREADS_AFTER_FORK
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NO_THREADS_AFTER_FORK
+#endif
+#endif
+
+/* A child has to start threads of its own; the parent keeps its. ThreadSanitizer does not support that. */
+static void workers_meet_after_fork(void **state)
+{
+    (void)state;
+#ifdef NO_THREADS_AFTER_FORK
+    skip();
+#else
+    reef_context *context = make_context(3);
+    assert_true(all_meet(context, 3));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60); /* a hang ends the child */
+        bool met = all_meet(context, 3);
+        reef_context_destroy(&context);
+        _exit(met ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status %x", (unsigned)status);
+    assert_true(all_meet(context, 3));
+    reef_context_destroy(&context);
+#endif
 }
 
 /* ---- jobs inside jobs ---- */
@@ -264,10 +360,16 @@ static void no_memory_for_a_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_is_run_once),      cmocka_unit_test(workers_are_limited),
-        cmocka_unit_test(no_context_means_the_caller), cmocka_unit_test(nested_jobs_run_alone),
-        cmocka_unit_test(concurrent_callers),          cmocka_unit_test(pools_come_and_go),
-        cmocka_unit_test(numbers_of_threads),          cmocka_unit_test(no_memory_for_a_pool),
+        cmocka_unit_test(every_part_is_run_once),
+        cmocka_unit_test(workers_are_limited),
+        cmocka_unit_test(no_context_means_the_caller),
+        cmocka_unit_test(nested_jobs_run_alone),
+        cmocka_unit_test(concurrent_callers),
+        cmocka_unit_test(pools_come_and_go),
+        cmocka_unit_test(numbers_of_threads),
+        cmocka_unit_test(no_memory_for_a_pool),
+        cmocka_unit_test(workers_meet),
+        cmocka_unit_test(workers_meet_after_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

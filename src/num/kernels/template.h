@@ -364,7 +364,9 @@ static ptrdiff_t NAME(meamed)(const rfi_span *span, ptrdiff_t kept)
         vec total = v_set((real)kept);
         vec part = v_div(v_sub(total, count), v_max(ties, one));
         vec value = v_add(m.at, v_add(m.beyond, v_div(v_fma(part, tie_sum, sum), total)));
-        hard = m_or(hard, too_large(column, n));
+        /* ties that are kept in part may be no ties in double precision, where the scalar rule measures */
+        mask parted = m_andnot(v_less(zero, radius), v_equal(v_add(count, ties), total));
+        hard = m_or(hard, m_or(too_large(column, n), parted));
         store_lanes(span, at, lanes, value);
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);
@@ -528,8 +530,12 @@ static int solve_lanes(mest_lanes *q, const vec *u, const double *weights, ptrdi
         vec next = v_add(q->t, move);
         vec distance = v_abs(sums.psi); /* times slope */
         mask healthy = v_less(v_mul(v_set((real)0.35), sums.weight), sums.slope);
+        mask newton =
+            v_less(v_mul(v_set((real)0.5), sums.weight), sums.slope); /* the guard does not shorten the step */
         mask near = m_and(v_less(v_set(0), sums.slope), v_less(distance, v_mul(tol, sums.slope)));
-        near = m_or(near, m_and(healthy, v_less(distance, v_mul(last, sums.slope))));
+        if (bold) { /* later steps may have been halved */
+            near = m_or(near, m_and(newton, v_less(distance, v_mul(last, sums.slope))));
+        }
         mask done = m_or(near, v_equal(next, q->t));
         mask ends = m_and(q->open, done);
         q->flat = m_or(q->flat, m_andnot(ends, healthy));
