@@ -55,7 +55,7 @@ static void printing_reads_back(void **state)
                                        "mean:nan=error",
                                        "ref:nan=drop-coordinate",
                                        "huber:sigma=1.0000000000000001e-150",
-                                       "ref:scale_floor=1.7976931348623157e308",
+                                       "ref:scale_floor=9.9999999999999998e149",
                                        "trimmed:keep_self=yes",
                                        "median:keep_self=1",
                                        "multikrum:m=auto",
