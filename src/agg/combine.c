@@ -200,17 +200,17 @@ static double run_sum(const job *j)
     return clamp(value, low, high);
 }
 
-/* worker->share on the rule's points -> raw_share on raw rows, and on origin and centre together (last entry). */
+/* worker->share on the rule's points -> raw_share on raw rows and, last, on the centre where there is one that is not 0, else on the
+ * origin. Where both exist the origin's share goes unsaid: it adds nothing. */
 static void trace_back(const job *j)
 {
     const reef_plan *plan = j->plan;
     rfi_worker *w = j->worker;
     ptrdiff_t rows = rfi_space_rows(plan, &j->space);
     ptrdiff_t raw = plan->n_raw;
-    memset(w->raw_share, 0, (size_t)(raw + 1) * sizeof(double));
-    for (ptrdiff_t p = rows; p < rfi_space_points(plan, &j->space); p++) {
-        w->raw_share[raw] += w->share[p];
-    }
+    double origin = j->space.origin ? w->share[rows] : 0;
+    double centre = j->space.centre ? w->share[rfi_space_points(plan, &j->space) - 1] : 0;
+    memset(w->raw_share, 0, (size_t)raw * sizeof(double));
     for (ptrdiff_t k = 0; k < rows; k++) {
         if (plan->agg->count == 1) {
             w->raw_share[k] = w->share[k];
@@ -220,8 +220,10 @@ static void trace_back(const job *j)
         for (ptrdiff_t p = 0; w->share[k] > 0 && p < raw; p++) {
             w->raw_share[p] += w->share[k] * w->refill[k] * c[p];
         }
-        w->raw_share[raw] += w->share[k] * c[raw];
+        origin += w->share[k] * c[raw];
     }
+    bool moved = j->space.centre && (plan->centre_known || (plan->needs & REEF_NEED_MEDIAN));
+    w->raw_share[raw] = moved ? centre : origin + centre;
 }
 
 /* With holes, a raw row without a value has no share, whatever the matrix says. */
@@ -400,12 +402,16 @@ static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool
     }
     trace_back(j);
     ptrdiff_t terms = list_terms(j, from);
+    double weight = 0;
+    for (ptrdiff_t i = 0; i < terms; i++) {
+        weight += w->used_weights[i];
+    }
     if (terms == 0) {
         return -1;
     }
     rfi_span span = {.rows = w->used,
                      .weights = w->used_weights,
-                     .with_zero = w->raw_share[plan->n_raw] > 0,
+                     .with_zero = weight < 1 - 1e-9,
                      .n = terms,
                      .count = to - from,
                      .out = out_at(j, from),

@@ -149,9 +149,47 @@ static void states_fit_their_shape(void **state)
     close_desk(&k);
 }
 
+/* Rows shortened towards the origin, then clipped around another centre: the shares still make the result. */
+static void shares_with_origin_and_centre(void **state)
+{
+    enum { N = 5, M = 4 };
+    const double centre[M] = {5, 6, 7, 8};
+    const ptrdiff_t length = M;
+    const reef_shape shape = {.rows = N, .segments = 1, .lengths = &length, .dtype = REEF_F64};
+    double x[N][M], shares[N * M], centre_share[M], out[M];
+    const void *rows[N];
+    reef_agg *agg = make_agg("clip:c=3 | cclip:tau=1");
+    reef_state *memory = NULL;
+    reef_report *report = NULL;
+    (void)state;
+    for (ptrdiff_t l = 0; l < N; l++) {
+        rows[l] = x[l];
+        for (ptrdiff_t m = 0; m < M; m++) {
+            x[l][m] = 20 + (double)((l * 7 + m * 3) % 5);
+        }
+    }
+    assert_int_equal(reef_state_create(&memory, agg, &shape, NULL), REEF_OK);
+    assert_int_equal(reef_state_set_centre(memory, 0, centre, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(&report, N, NULL), REEF_OK);
+    reef_report_keep_shares(report, shares, centre_share);
+    reef_input input = {.rows = rows, .state = memory};
+    assert_int_equal(reef_agg_apply(agg, &input, N, M, REEF_F64, out, report, NULL), REEF_OK);
+    for (ptrdiff_t m = 0; m < M; m++) {
+        double again = centre_share[m] * centre[m];
+        for (ptrdiff_t l = 0; l < N; l++) {
+            again += shares[l * M + m] * x[l][m];
+        }
+        CHECK_CLOSE(out[m], again, 1e-12, "clip | cclip");
+    }
+    reef_report_destroy(&report);
+    reef_state_destroy(&memory);
+    reef_agg_destroy(&agg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_with_origin_and_centre),
         cmocka_unit_test(the_centre_is_the_last_result),
         cmocka_unit_test(save_and_restore),
         cmocka_unit_test(failures_leave_the_state_alone),
