@@ -551,6 +551,13 @@ KERNEL vec scaled(vec x, const mest_lanes *q)
     return clamp_to(v_sub(v_mul(v_sub(x, q->m0.at), q->inverse), q->shift), q->limit);
 }
 
+/* Huber's function never lets go of a value, however far: where one was clamped the scalar rule decides. */
+KERNEL mask out_of_reach(const vec *column, ptrdiff_t n, const mest_lanes *q)
+{
+    vec most = v_max(v_abs(scaled(column[0], q)), v_abs(scaled(column[n - 1], q)));
+    return m_andnot(m_first(LANES), v_less(most, q->limit));
+}
+
 KERNEL void scale_column(vec *u, const vec *x, ptrdiff_t n, const mest_lanes *q)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -638,6 +645,10 @@ static ptrdiff_t NAME(mest)(const rfi_span *span, const rfi_kernel_mest *est, rf
             scale_rows(u, span, at, lanes, &q);
         } else {
             scale_column(u, column, n, &q);
+        }
+        if (est->family == RFI_KERNEL_HUBER) {
+            hard = m_or(hard, out_of_reach(column, n, &q));
+            q.open = m_andnot(q.open, hard);
         }
         int steps = solve_lanes(&q, u, span->weights, n, est, &report->iterations);
         report->max_iterations = steps > report->max_iterations ? steps : report->max_iterations;
