@@ -128,7 +128,7 @@ REEF_API reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input 
 /* --- Streaming: bring your own loop and threads ---
  *     begin
  *     repeat { for (pass = 0; pass < passes; pass++) { observe every range; solve }
- *              combine every range
+ *              combine every range, even if some fail with REEF_E_FAR: a row with NaN further on may be to blame
  *              if (!reef_plan_suspect(plan)) break;
  *              scan every range; reef_plan_drop }        (non-finite rows, at most once)
  *     end

@@ -77,9 +77,6 @@ static void combine_part(void *job, ptrdiff_t part, ptrdiff_t worker)
     model *d = job;
     reef_error error;
     range r = range_of(d->plan, part);
-    if (atomic_load(&d->status) != REEF_OK) {
-        return;
-    }
     void *out = (char *)d->out[r.segment] + (size_t)r.m0 * rfi_dtype_size(d->plan->dtype);
     reef_status status = reef_plan_combine(d->plan, worker, r.segment, r.m0, r.m1, rows_at(d, &r, worker), out, &error);
     if (status != REEF_OK) {

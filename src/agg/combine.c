@@ -494,13 +494,15 @@ static ptrdiff_t next_multiple(ptrdiff_t m, ptrdiff_t step, ptrdiff_t end)
     return end - m <= step - m % step ? end : m - m % step + step;
 }
 
-/* Spans that cross neither a tile nor a block, in order. */
+/* Spans that cross neither a tile nor a block, in order. A block that fails does not keep the others from being read: a row with
+ * NaN or Inf further on may be to blame, and will be dropped whatever the order of the ranges. */
 static reef_status combine_range(job *j, ptrdiff_t m1)
 {
     reef_plan *plan = j->plan;
     rfi_worker *w = j->worker;
     bool local = plan->scope > 0 && plan->rule->weigh;
     ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
+    reef_status failed = REEF_OK;
     for (ptrdiff_t m = j->m0; m < m1;) {
         reef_status status = REEF_OK;
         ptrdiff_t end = next_multiple(m, RFI_TILE, m1);
@@ -517,8 +519,9 @@ static reef_status combine_range(job *j, ptrdiff_t m1)
         if (status == REEF_OK) {
             status = combine_span(j, m, end);
         }
-        if (status != REEF_OK) {
-            return status;
+        if (status != REEF_OK && failed == REEF_OK) {
+            failed = status;
+            j->error = NULL; /* the first failure is told */
         }
         if (plan->report && (end % RFI_TILE == 0 || end == m1)) {
             rfi_treesum_push(&w->trust);
@@ -529,7 +532,7 @@ static reef_status combine_range(job *j, ptrdiff_t m1)
         }
         m = end;
     }
-    return REEF_OK;
+    return failed;
 }
 
 reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,

@@ -527,10 +527,11 @@ static reef_status visit_all(const call *c, reef_plan *plan, answer *a, visit_ki
     reef_status status = REEF_OK;
     for (ptrdiff_t i = c->segments - 1; i >= 0; i--) {
         ptrdiff_t length = c->lengths[i];
-        for (ptrdiff_t range = (length - 1) / step; status == REEF_OK && range >= 0; range--) {
+        for (ptrdiff_t range = (length - 1) / step; range >= 0; range--) {
             ptrdiff_t m0 = range * step;
             ptrdiff_t m1 = length - m0 < step ? length : m0 + step;
-            status = visit(c, plan, a, kind, i, m0, m1, (range + i) & 1);
+            reef_status one = visit(c, plan, a, kind, i, m0, m1, (range + i) & 1);
+            status = status == REEF_OK ? one : status;
         }
     }
     return status;
@@ -690,7 +691,9 @@ static void check_shares(const call *c, const answer *a, ptrdiff_t m)
         again += share > 0 ? share * x : 0;
         largest = is_used(a, l) && isfinite(x) ? fmax(largest, fabs(x)) : largest;
     }
-    if (!(fabs(sum - 1) <= 1e-6)) {
+    /* before cclip, what clip and arc take away goes to the origin, and that is not named beside the centre */
+    bool all_named = !(strstr(c->spec, "cclip") && strchr(c->spec, '|'));
+    if (!(all_named ? fabs(sum - 1) <= 1e-6 : sum <= 1 + 1e-6)) {
         fail(c, __LINE__, "the shares of coordinate %td sum to %.17g", m, sum);
     }
     double off = fabs(load(c, a->out, m) - again);
@@ -777,7 +780,7 @@ static void check_same(const call *c, const answer *a, const answer *b, detail w
 {
     static const char *const names[] = {"shares again", "trust only", "no report"};
     if (a->status != b->status) {
-        fail(c, __LINE__, "status %d, then %d (%.100s)", (int)a->status, (int)b->status,
+        fail(c, __LINE__, "status %d, with %s %d (%.100s)", (int)a->status, names[wanted], (int)b->status,
              b->status == REEF_OK ? a->error.text : b->error.text);
     }
     for (ptrdiff_t m = 0; a->status == REEF_OK && m < c->length; m++) {
