@@ -106,7 +106,7 @@ def proved_bitonic(pairs, n):
 
 
 def write(name, pairs):
-    print(f"KERNEL void {name}(vec *x)\n{{")
+    print(f"KERNEL void {name}(key *x)\n{{")
     for start in range(0, len(pairs), 8):
         print("    " + " ".join(f"SORT2({i}, {j});" for i, j in pairs[start:start + 8]))
     print("}\n")

@@ -292,25 +292,35 @@ static reef_status combine_scalar(const job *j, ptrdiff_t from, ptrdiff_t to)
 
 /* ---- the fast path: many coordinates at once, what is hard one by one ---- */
 
+/* One coordinate by the scalar rule: the result, or only its report (silent). */
+static reef_status finish_one(const job *j, ptrdiff_t m, bool silent)
+{
+    job one = *j;
+    one.silent = silent;
+    return combine_scalar(&one, m, m + 1);
+}
+
 /* What a kernel has left: the hard coordinates, and the report if it gave none. The result does not depend on whether a report is
  * wanted. */
 static reef_status finish_span(const job *j, ptrdiff_t from, ptrdiff_t count, ptrdiff_t hard, bool reported)
 {
     const reef_plan *plan = j->plan;
     bool report_all = plan->report && !reported;
+    const int32_t *list = j->worker->hard; /* ascending */
     reef_status status = REEF_OK;
     ptrdiff_t next = 0;
-    for (ptrdiff_t t = 0; status == REEF_OK && t < count; t++) {
-        bool is_hard = next < hard && j->worker->hard[next] == t;
+    while (status == REEF_OK && next < hard && !report_all && !plan->input.state) {
+        status = finish_one(j, from + list[next++], false);
+    }
+    for (ptrdiff_t t = 0; status == REEF_OK && (report_all || plan->input.state) && t < count; t++) {
+        bool is_hard = next < hard && list[next] == t;
         next += is_hard;
         if (!is_hard && plan->input.state) {
             double value = rfi_load(plan->dtype, j->out, from + t - j->m0);
             rfi_state_propose(plan->input.state, j->segment, from + t, value);
         }
         if (is_hard || report_all) {
-            job one = *j;
-            one.silent = !is_hard;
-            status = combine_scalar(&one, from + t, from + t + 1);
+            status = finish_one(j, from + t, !is_hard);
         }
     }
     return status;

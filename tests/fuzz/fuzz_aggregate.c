@@ -835,8 +835,9 @@ static void try_call(const call *c)
 /* Vector code for different processors; putenv keeps the strings themselves. */
 static void choose_kernels(source *s)
 {
-    static char settings[][20] = {"REEF_ISA=scalar", "REEF_ISA=portable", "REEF_ISA=avx2", "REEF_ISA=avx512"};
-    (void)putenv(settings[below(s, 4)]);
+    static char settings[][20] = {"REEF_ISA=scalar", "REEF_ISA=portable", "REEF_ISA=avx2", "REEF_ISA=avx512",
+                                  "REEF_ISA=avx512i"};
+    (void)putenv(settings[below(s, 5)]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

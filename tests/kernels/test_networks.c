@@ -13,11 +13,11 @@
 
 /* ---- the networks themselves, on bits ---- */
 
-typedef uint64_t vec;
+typedef uint64_t key;
 #define KERNEL static inline
 #define SORT2(i, j)                                                                                                    \
     do {                                                                                                               \
-        const vec low = x[i] & x[j];                                                                                   \
+        const key low = x[i] & x[j];                                                                                   \
         x[j] |= x[i];                                                                                                  \
         x[i] = low;                                                                                                    \
     } while (0)
@@ -26,10 +26,10 @@ typedef uint64_t vec;
 enum { LARGEST = 32 };
 
 #define ENTRY(n) [n] = sort_##n,
-static void (*const sort_network[LARGEST + 1])(vec *) = {FOR_EACH_NETWORK(ENTRY)};
+static void (*const sort_network[LARGEST + 1])(key *) = {FOR_EACH_NETWORK(ENTRY)};
 
 /* Columns that are not ascending, one bit each. */
-static uint64_t unsorted(const vec *x, int n)
+static uint64_t unsorted(const key *x, int n)
 {
     uint64_t wrong = 0;
     for (int i = 0; i + 1 < n; i++) {
@@ -39,7 +39,7 @@ static uint64_t unsorted(const vec *x, int n)
 }
 
 /* Bit c of row i is bit i of the column number first + c. */
-static void count_up(vec *x, int n, uint64_t first)
+static void count_up(key *x, int n, uint64_t first)
 {
     static const uint64_t patterns[] = {0xAAAAAAAAAAAAAAAA, 0xCCCCCCCCCCCCCCCC, 0xF0F0F0F0F0F0F0F0,
                                         0xFF00FF00FF00FF00, 0xFFFF0000FFFF0000, 0xFFFFFFFF00000000};
@@ -53,7 +53,7 @@ static void every_column_of_bits_is_sorted(void **state)
     (void)state;
     for (int n = 2; n <= MONTE_CARLO(24, 18); n++) {
         for (uint64_t first = 0; first < (uint64_t)1 << n; first += 64) {
-            vec x[LARGEST];
+            key x[LARGEST];
             count_up(x, n, first);
             sort_network[n](x);
             CHECK(!unsorted(x, n), "sort_%d fails on a column of bits from %llu on", n, (unsigned long long)first);
@@ -69,7 +69,7 @@ static void random_columns_of_bits_are_sorted(void **state)
     rfi_rng_init(&rng, 1, 2, 3, 4, 5);
     for (int n = 17; n <= LARGEST; n++) {
         for (int repeat = 0; repeat < MONTE_CARLO(20000, 500); repeat++) {
-            vec x[LARGEST];
+            key x[LARGEST];
             int bias = repeat % 5;
             for (int i = 0; i < n; i++) {
                 uint64_t a = (uint64_t)rfi_rng_u32(&rng) << 32 | rfi_rng_u32(&rng);
@@ -91,10 +91,10 @@ static void every_bitonic_column_is_merged(void **state)
 {
     (void)state;
     for (int start = 0; start < LARGEST; start++) {
-        vec x[LARGEST] = {0};
+        key x[LARGEST] = {0};
         for (int length = 0; length <= LARGEST; length++) {
             for (int i = 0; i < length; i++) {
-                x[(start + i) % LARGEST] |= (vec)1 << length;
+                x[(start + i) % LARGEST] |= (key)1 << length;
             }
         }
         merge_32(x);

@@ -14,8 +14,9 @@
 
 /* Most coordinates a span may have. */
 #define RFI_SPAN_MAX 4096
-/* Bytes of scratch for n rows: four columns of vectors of the widest kind. */
-#define RFI_SPAN_SCRATCH(n) ((size_t)(4 * (n)) * 64)
+/* Bytes of scratch for n rows: so many columns of vectors of the widest kind. */
+#define RFI_SPAN_COLUMNS 7
+#define RFI_SPAN_SCRATCH(n) ((size_t)(RFI_SPAN_COLUMNS * (n)) * 64)
 
 typedef enum rfi_kernel_family { RFI_KERNEL_TUKEY, RFI_KERNEL_HUBER } rfi_kernel_family;
 
@@ -45,7 +46,7 @@ typedef struct rfi_span {
     ptrdiff_t count; /* coordinates, 1..RFI_SPAN_MAX */
     void *out;       /* count numbers */
     void *scratch;   /* RFI_SPAN_SCRATCH(n) bytes, 64-byte aligned */
-    int32_t *hard;   /* RFI_SPAN_MAX: coordinates left to the caller; out is unspecified there */
+    int32_t *hard;   /* RFI_SPAN_MAX: coordinates left to the caller, ascending; out is unspecified there */
 } rfi_span;
 
 /* Each returns the number of hard coordinates. */
@@ -71,7 +72,7 @@ typedef struct rfi_kernels {
 unsigned rfi_flush_begin(void);
 void rfi_flush_end(unsigned before);
 
-/* The kernels for a type, the best this processor runs; REEF_ISA in the environment (portable, avx2, avx512, neon) caps it, and
+/* The kernels for a type, the best this processor runs; REEF_ISA in the environment (portable, avx2, avx512, avx512i, neon) caps it, and
  * REEF_ISA=scalar gives NULL: the scalar rules do everything. `single`: float32, else float64. */
 const rfi_kernels *rfi_kernels_find(bool single);
 /* All that this processor runs, for tests: index from 0, NULL at the end. */

@@ -1,8 +1,10 @@
 /* The kernels for float32 in AVX2. */
 #if defined(__x86_64__)
+#include <stdbool.h>
 #include <stddef.h>
 
 #define REAL_IS_FLOAT
+#define INTEGER_KEYS
 #define ISA "avx2"
 #define NAME(kernel) kernel##_avx2_f32
 #define KERNELS rfi_kernels_avx2_f32

@@ -1,5 +1,6 @@
 /* The kernels for float64 in AVX-512. */
 #if defined(__x86_64__)
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ISA "avx512"

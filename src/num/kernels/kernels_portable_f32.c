@@ -1,4 +1,5 @@
 /* The kernels for float32 in plain C. */
+#include <stdbool.h>
 #include <stddef.h>
 
 #define REAL_IS_FLOAT

@@ -1,4 +1,5 @@
 /* The kernels for float64 in plain C. */
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ISA "portable"

@@ -1,47 +1,47 @@
 /* GENERATED and proved by scripts/make_networks.py. Do not edit.
  * sort_n sorts x[0..n) ascending in every lane; merge_32 sorts a bitonic sequence. */
 /* clang-format off */
-KERNEL void sort_2(vec *x)
+KERNEL void sort_2(key *x)
 {
     SORT2(0, 1);
 }
 
-KERNEL void sort_3(vec *x)
+KERNEL void sort_3(key *x)
 {
     SORT2(0, 2); SORT2(0, 1); SORT2(1, 2);
 }
 
-KERNEL void sort_4(vec *x)
+KERNEL void sort_4(key *x)
 {
     SORT2(0, 2); SORT2(1, 3); SORT2(0, 1); SORT2(2, 3); SORT2(1, 2);
 }
 
-KERNEL void sort_5(vec *x)
+KERNEL void sort_5(key *x)
 {
     SORT2(0, 4); SORT2(0, 2); SORT2(1, 3); SORT2(2, 4); SORT2(0, 1); SORT2(2, 3); SORT2(1, 4); SORT2(1, 2);
     SORT2(3, 4);
 }
 
-KERNEL void sort_6(vec *x)
+KERNEL void sort_6(key *x)
 {
     SORT2(0, 4); SORT2(1, 5); SORT2(0, 2); SORT2(1, 3); SORT2(2, 4); SORT2(3, 5); SORT2(0, 1); SORT2(2, 3);
     SORT2(4, 5); SORT2(1, 4); SORT2(1, 2); SORT2(3, 4);
 }
 
-KERNEL void sort_7(vec *x)
+KERNEL void sort_7(key *x)
 {
     SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(0, 2); SORT2(1, 3); SORT2(4, 6); SORT2(2, 4); SORT2(3, 5);
     SORT2(0, 1); SORT2(2, 3); SORT2(4, 5); SORT2(1, 4); SORT2(3, 6); SORT2(1, 2); SORT2(3, 4); SORT2(5, 6);
 }
 
-KERNEL void sort_8(vec *x)
+KERNEL void sort_8(key *x)
 {
     SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(3, 7); SORT2(0, 2); SORT2(1, 3); SORT2(4, 6); SORT2(5, 7);
     SORT2(2, 4); SORT2(3, 5); SORT2(0, 1); SORT2(2, 3); SORT2(4, 5); SORT2(6, 7); SORT2(1, 4); SORT2(3, 6);
     SORT2(1, 2); SORT2(3, 4); SORT2(5, 6);
 }
 
-KERNEL void sort_9(vec *x)
+KERNEL void sort_9(key *x)
 {
     SORT2(0, 8); SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(3, 7); SORT2(4, 8); SORT2(0, 2); SORT2(1, 3);
     SORT2(4, 6); SORT2(5, 7); SORT2(2, 8); SORT2(2, 4); SORT2(3, 5); SORT2(6, 8); SORT2(0, 1); SORT2(2, 3);
@@ -49,7 +49,7 @@ KERNEL void sort_9(vec *x)
     SORT2(5, 6); SORT2(7, 8);
 }
 
-KERNEL void sort_10(vec *x)
+KERNEL void sort_10(key *x)
 {
     SORT2(0, 8); SORT2(1, 9); SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(3, 7); SORT2(4, 8); SORT2(5, 9);
     SORT2(0, 2); SORT2(1, 3); SORT2(4, 6); SORT2(5, 7); SORT2(2, 8); SORT2(3, 9); SORT2(2, 4); SORT2(3, 5);
@@ -57,7 +57,7 @@ KERNEL void sort_10(vec *x)
     SORT2(1, 4); SORT2(3, 6); SORT2(5, 8); SORT2(1, 2); SORT2(3, 4); SORT2(5, 6); SORT2(7, 8);
 }
 
-KERNEL void sort_11(vec *x)
+KERNEL void sort_11(key *x)
 {
     SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(3, 7); SORT2(4, 8);
     SORT2(5, 9); SORT2(6, 10); SORT2(0, 2); SORT2(1, 3); SORT2(4, 6); SORT2(5, 7); SORT2(8, 10); SORT2(2, 8);
@@ -66,7 +66,7 @@ KERNEL void sort_11(vec *x)
     SORT2(1, 2); SORT2(3, 4); SORT2(5, 6); SORT2(7, 8); SORT2(9, 10);
 }
 
-KERNEL void sort_12(vec *x)
+KERNEL void sort_12(key *x)
 {
     SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(3, 7);
     SORT2(4, 8); SORT2(5, 9); SORT2(6, 10); SORT2(7, 11); SORT2(0, 2); SORT2(1, 3); SORT2(4, 6); SORT2(5, 7);
@@ -76,7 +76,7 @@ KERNEL void sort_12(vec *x)
     SORT2(9, 10);
 }
 
-KERNEL void sort_13(vec *x)
+KERNEL void sort_13(key *x)
 {
     SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(0, 4); SORT2(1, 5); SORT2(2, 6);
     SORT2(3, 7); SORT2(8, 12); SORT2(4, 8); SORT2(5, 9); SORT2(6, 10); SORT2(7, 11); SORT2(0, 2); SORT2(1, 3);
@@ -86,7 +86,7 @@ KERNEL void sort_13(vec *x)
     SORT2(7, 10); SORT2(9, 12); SORT2(1, 2); SORT2(3, 4); SORT2(5, 6); SORT2(7, 8); SORT2(9, 10); SORT2(11, 12);
 }
 
-KERNEL void sort_14(vec *x)
+KERNEL void sort_14(key *x)
 {
     SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(0, 4); SORT2(1, 5);
     SORT2(2, 6); SORT2(3, 7); SORT2(8, 12); SORT2(9, 13); SORT2(4, 8); SORT2(5, 9); SORT2(6, 10); SORT2(7, 11);
@@ -97,7 +97,7 @@ KERNEL void sort_14(vec *x)
     SORT2(3, 4); SORT2(5, 6); SORT2(7, 8); SORT2(9, 10); SORT2(11, 12);
 }
 
-KERNEL void sort_15(vec *x)
+KERNEL void sort_15(key *x)
 {
     SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(6, 14); SORT2(0, 4);
     SORT2(1, 5); SORT2(2, 6); SORT2(3, 7); SORT2(8, 12); SORT2(9, 13); SORT2(10, 14); SORT2(4, 8); SORT2(5, 9);
@@ -109,7 +109,7 @@ KERNEL void sort_15(vec *x)
     SORT2(9, 10); SORT2(11, 12); SORT2(13, 14);
 }
 
-KERNEL void sort_16(vec *x)
+KERNEL void sort_16(key *x)
 {
     SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(6, 14); SORT2(7, 15);
     SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(3, 7); SORT2(8, 12); SORT2(9, 13); SORT2(10, 14); SORT2(11, 15);
@@ -121,7 +121,7 @@ KERNEL void sort_16(vec *x)
     SORT2(1, 2); SORT2(3, 4); SORT2(5, 6); SORT2(7, 8); SORT2(9, 10); SORT2(11, 12); SORT2(13, 14);
 }
 
-KERNEL void sort_17(vec *x)
+KERNEL void sort_17(key *x)
 {
     SORT2(0, 16); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(6, 14);
     SORT2(7, 15); SORT2(8, 16); SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(3, 7); SORT2(8, 12); SORT2(9, 13);
@@ -135,7 +135,7 @@ KERNEL void sort_17(vec *x)
     SORT2(13, 14); SORT2(15, 16);
 }
 
-KERNEL void sort_18(vec *x)
+KERNEL void sort_18(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13);
     SORT2(6, 14); SORT2(7, 15); SORT2(8, 16); SORT2(9, 17); SORT2(0, 4); SORT2(1, 5); SORT2(2, 6); SORT2(3, 7);
@@ -150,7 +150,7 @@ KERNEL void sort_18(vec *x)
     SORT2(13, 14); SORT2(15, 16);
 }
 
-KERNEL void sort_19(vec *x)
+KERNEL void sort_19(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12);
     SORT2(5, 13); SORT2(6, 14); SORT2(7, 15); SORT2(8, 16); SORT2(9, 17); SORT2(10, 18); SORT2(0, 4); SORT2(1, 5);
@@ -166,7 +166,7 @@ KERNEL void sort_19(vec *x)
     SORT2(13, 14); SORT2(15, 16); SORT2(17, 18);
 }
 
-KERNEL void sort_20(vec *x)
+KERNEL void sort_20(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11);
     SORT2(4, 12); SORT2(5, 13); SORT2(6, 14); SORT2(7, 15); SORT2(8, 16); SORT2(9, 17); SORT2(10, 18); SORT2(11, 19);
@@ -183,7 +183,7 @@ KERNEL void sort_20(vec *x)
     SORT2(17, 18);
 }
 
-KERNEL void sort_21(vec *x)
+KERNEL void sort_21(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10);
     SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(6, 14); SORT2(7, 15); SORT2(8, 16); SORT2(9, 17); SORT2(10, 18);
@@ -201,7 +201,7 @@ KERNEL void sort_21(vec *x)
     SORT2(15, 16); SORT2(17, 18); SORT2(19, 20);
 }
 
-KERNEL void sort_22(vec *x)
+KERNEL void sort_22(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(0, 8); SORT2(1, 9);
     SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(6, 14); SORT2(7, 15); SORT2(8, 16); SORT2(9, 17);
@@ -220,7 +220,7 @@ KERNEL void sort_22(vec *x)
     SORT2(17, 18); SORT2(19, 20);
 }
 
-KERNEL void sort_23(vec *x)
+KERNEL void sort_23(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(0, 8);
     SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(6, 14); SORT2(7, 15); SORT2(8, 16);
@@ -240,7 +240,7 @@ KERNEL void sort_23(vec *x)
     SORT2(19, 20); SORT2(21, 22);
 }
 
-KERNEL void sort_24(vec *x)
+KERNEL void sort_24(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(6, 14); SORT2(7, 15);
@@ -260,7 +260,7 @@ KERNEL void sort_24(vec *x)
     SORT2(9, 10); SORT2(11, 12); SORT2(13, 14); SORT2(15, 16); SORT2(17, 18); SORT2(19, 20); SORT2(21, 22);
 }
 
-KERNEL void sort_25(vec *x)
+KERNEL void sort_25(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13); SORT2(6, 14);
@@ -282,7 +282,7 @@ KERNEL void sort_25(vec *x)
     SORT2(21, 22); SORT2(23, 24);
 }
 
-KERNEL void sort_26(vec *x)
+KERNEL void sort_26(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(9, 25); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12); SORT2(5, 13);
@@ -305,7 +305,7 @@ KERNEL void sort_26(vec *x)
     SORT2(21, 22); SORT2(23, 24);
 }
 
-KERNEL void sort_27(vec *x)
+KERNEL void sort_27(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(9, 25); SORT2(10, 26); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11); SORT2(4, 12);
@@ -329,7 +329,7 @@ KERNEL void sort_27(vec *x)
     SORT2(21, 22); SORT2(23, 24); SORT2(25, 26);
 }
 
-KERNEL void sort_28(vec *x)
+KERNEL void sort_28(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(9, 25); SORT2(10, 26); SORT2(11, 27); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10); SORT2(3, 11);
@@ -354,7 +354,7 @@ KERNEL void sort_28(vec *x)
     SORT2(25, 26);
 }
 
-KERNEL void sort_29(vec *x)
+KERNEL void sort_29(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(9, 25); SORT2(10, 26); SORT2(11, 27); SORT2(12, 28); SORT2(0, 8); SORT2(1, 9); SORT2(2, 10);
@@ -380,7 +380,7 @@ KERNEL void sort_29(vec *x)
     SORT2(23, 24); SORT2(25, 26); SORT2(27, 28);
 }
 
-KERNEL void sort_30(vec *x)
+KERNEL void sort_30(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(9, 25); SORT2(10, 26); SORT2(11, 27); SORT2(12, 28); SORT2(13, 29); SORT2(0, 8); SORT2(1, 9);
@@ -407,7 +407,7 @@ KERNEL void sort_30(vec *x)
     SORT2(25, 26); SORT2(27, 28);
 }
 
-KERNEL void sort_31(vec *x)
+KERNEL void sort_31(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(9, 25); SORT2(10, 26); SORT2(11, 27); SORT2(12, 28); SORT2(13, 29); SORT2(14, 30); SORT2(0, 8);
@@ -435,7 +435,7 @@ KERNEL void sort_31(vec *x)
     SORT2(27, 28); SORT2(29, 30);
 }
 
-KERNEL void sort_32(vec *x)
+KERNEL void sort_32(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(9, 25); SORT2(10, 26); SORT2(11, 27); SORT2(12, 28); SORT2(13, 29); SORT2(14, 30); SORT2(15, 31);
@@ -463,7 +463,7 @@ KERNEL void sort_32(vec *x)
     SORT2(17, 18); SORT2(19, 20); SORT2(21, 22); SORT2(23, 24); SORT2(25, 26); SORT2(27, 28); SORT2(29, 30);
 }
 
-KERNEL void merge_32(vec *x)
+KERNEL void merge_32(key *x)
 {
     SORT2(0, 16); SORT2(1, 17); SORT2(2, 18); SORT2(3, 19); SORT2(4, 20); SORT2(5, 21); SORT2(6, 22); SORT2(7, 23);
     SORT2(8, 24); SORT2(9, 25); SORT2(10, 26); SORT2(11, 27); SORT2(12, 28); SORT2(13, 29); SORT2(14, 30); SORT2(15, 31);

@@ -1,5 +1,6 @@
 /* The vector layer for AVX-512. See vec_portable.h for what each operation means. */
 #include <immintrin.h>
+#include <stdint.h>
 
 #ifdef REAL_IS_FLOAT
 typedef float real;
@@ -138,6 +139,11 @@ KERNEL unsigned m_bits(mask a)
     return a;
 }
 
+KERNEL bool m_all(mask a)
+{
+    return a == first_lanes(LANES);
+}
+
 /* Lanes of a in double precision, added to LANES sums. */
 typedef struct wide {
 #ifdef REAL_IS_FLOAT
@@ -213,3 +219,81 @@ KERNEL void w_store(double *p, wide a)
     _mm512_storeu_pd(p + 8, a.high);
 #endif
 }
+
+KERNEL void v_prefetch(const void *p)
+{
+    _mm_prefetch(p, _MM_HINT_T1);
+}
+
+#ifdef INTEGER_KEYS
+/* Keys: the bits as integers, those of negative numbers turned over. */
+typedef __m512i key;
+
+KERNEL __m512i turned(__m512i a)
+{
+    enum { A_XOR_B_AND_C = 0x78 };
+    return _mm512_ternarylogic_epi32(a, _mm512_srai_epi32(a, 31), _mm512_set1_epi32(INT32_MAX), A_XOR_B_AND_C);
+}
+
+KERNEL key k_of(vec a)
+{
+    return turned(_mm512_castps_si512(a));
+}
+
+KERNEL vec k_value(key a)
+{
+    return _mm512_castsi512_ps(turned(a));
+}
+
+KERNEL key k_min(key a, key b)
+{
+    return _mm512_min_epi32(a, b);
+}
+
+KERNEL key k_max(key a, key b)
+{
+    return _mm512_max_epi32(a, b);
+}
+
+KERNEL vec v_min_positive(vec a, vec b)
+{
+    return _mm512_castsi512_ps(k_min(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+}
+
+KERNEL vec v_max_positive(vec a, vec b)
+{
+    return _mm512_castsi512_ps(k_max(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+}
+#else
+typedef vec key;
+
+KERNEL key k_of(vec a)
+{
+    return a;
+}
+
+KERNEL vec k_value(key a)
+{
+    return a;
+}
+
+KERNEL key k_min(key a, key b)
+{
+    return v_min(a, b);
+}
+
+KERNEL key k_max(key a, key b)
+{
+    return v_max(a, b);
+}
+
+KERNEL vec v_min_positive(vec a, vec b)
+{
+    return v_min(a, b);
+}
+
+KERNEL vec v_max_positive(vec a, vec b)
+{
+    return v_max(a, b);
+}
+#endif

@@ -142,6 +142,11 @@ KERNEL unsigned m_bits(mask a)
     return a;
 }
 
+KERNEL bool m_all(mask a)
+{
+    return a != 0;
+}
+
 typedef struct wide {
     double low;
 } wide;
@@ -183,4 +188,44 @@ KERNEL wide w_sub(wide a, wide b)
 KERNEL void w_store(double *p, wide a)
 {
     *p = a.low;
+}
+
+/* Asks for the cache line at p, which need not exist. */
+KERNEL void v_prefetch(const void *p)
+{
+    __builtin_prefetch(p, 0, 2);
+}
+
+/* Keys in the order of the numbers: the numbers themselves */
+typedef vec key;
+
+KERNEL key k_of(vec a)
+{
+    return a;
+}
+
+KERNEL vec k_value(key a)
+{
+    return a;
+}
+
+KERNEL key k_min(key a, key b)
+{
+    return v_min(a, b);
+}
+
+KERNEL key k_max(key a, key b)
+{
+    return v_max(a, b);
+}
+
+/* Of numbers >= 0. */
+KERNEL vec v_min_positive(vec a, vec b)
+{
+    return v_min(a, b);
+}
+
+KERNEL vec v_max_positive(vec a, vec b)
+{
+    return v_max(a, b);
 }

@@ -1,0 +1,15 @@
+/* The kernels for float32 in AVX-512, sorting integers: twice as fast as floats on AMD processors, half as fast on Intel ones. */
+#if defined(__x86_64__)
+#include <stdbool.h>
+#include <stddef.h>
+
+#define REAL_IS_FLOAT
+#define INTEGER_KEYS
+#define ISA "avx512i"
+#define NAME(kernel) kernel##_avx512i_f32
+#define KERNELS rfi_kernels_avx512i_f32
+#define GRAM rfi_gram_avx512
+#include "num/kernels/vec_avx512.h"
+
+#include "num/kernels/template.h"
+#endif
