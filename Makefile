@@ -3,13 +3,15 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 BENCH_FLAGS ?=
+PEERS_FLAGS ?=
 
-.PHONY: help run test bench check fuzz format install clean
+.PHONY: help run test bench bench-peers check fuzz format install clean
 
 help:
 	@echo 'make run                  build Reef and run its demonstration'
 	@echo 'make test                 all tests: optimised and sanitized builds, command line, installation'
 	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
+	@echo 'make bench-peers          the same arrays through numpy, scipy, PyTorch, ByzFL, Flower (PEERS_FLAGS=...)'
 	@echo 'make check                static gates: format, layers, warnings, symbols, docs, clang-tidy, cppcheck'
 	@echo 'make fuzz                 fuzz every parser (FUZZ_SECONDS=$(FUZZ_SECONDS) each)'
 	@echo 'make format               apply .clang-format'
@@ -31,6 +33,12 @@ test:
 bench:
 	@scripts/bootstrap.sh run
 	@scripts/bench.sh $(BENCH_FLAGS)
+
+# Peers that cannot be installed are named as absent, so a failure to install some is no end.
+bench-peers:
+	@scripts/bootstrap.sh run
+	@scripts/bootstrap.sh peers || true
+	@scripts/bench_peers.sh $(PEERS_FLAGS)
 
 check:
 	@scripts/bootstrap.sh run test check

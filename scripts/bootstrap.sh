@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|test|check ...
+# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|test|check|peers ...
 # Silent when everything is there. Without root or passwordless sudo it prints the one command to run.
 # Things are looked for by command or header, not by package, so any source of them will do.
 set -eu
@@ -18,6 +18,9 @@ has_fuzzer() {
     resources=$(clang -print-resource-dir 2>/dev/null) || return 1
     find "$resources/" -name 'libclang_rt.fuzzer*' 2>/dev/null | grep -q .
 }
+
+# Debian's interpreter, which is the one that finds Debian's packages.
+has_python_module() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 
 missing=
 need() { # need PACKAGE PROBE...
@@ -48,8 +51,14 @@ for group in "$@"; do
         need clang-tidy has_command clang-tidy
         need cppcheck has_command cppcheck
         ;;
+    peers)
+        need python3-venv has_python_module ensurepip
+        need python3-numpy has_python_module numpy
+        need python3-scipy has_python_module scipy
+        need python3-torch has_python_module torch
+        ;;
     *)
-        echo "bootstrap.sh: unknown group $group (run, test, check)" >&2
+        echo "bootstrap.sh: unknown group $group (run, test, check, peers)" >&2
         exit 2
         ;;
     esac
