@@ -10,7 +10,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-k=32 megabytes=64 repeats=7 simulation=2 offline=
+k=32 megabytes=64 repeats=5 simulation=2 offline=
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
 while [ $# -gt 0 ]; do
     case $1 in
@@ -47,7 +47,7 @@ absent() { # absent ENVIRONMENT PEER REASON
     peers "$python" absent "$2" "$3" --environment "$1" --jsonl $jsonl
 }
 
-# Makes build/peers/NAME once: environment NAME VENV-OPTIONS -- PIP-INSTALL-OPTIONS... [-- MORE-PIP-INSTALL-OPTIONS...]
+# Makes build/peers/NAME once: environment NAME VENV-OPTIONS PIP-ARGUMENTS...     (one call of pip for each of the latter)
 environment() {
     home=$folder/$1 log=$folder/$1.log venv_options=$2
     shift 2

@@ -104,6 +104,23 @@ def of_kind(records: Iterable[Record], kind: str) -> list[Record]:
     return [r for r in records if r["kind"] == kind]
 
 
+def print_markdown(records: list[Record]) -> None:
+    """The table of docs/peers.md."""
+    rules = of_kind(records, "rule")
+    print("| rule | environment | peer and function | 1 thread: ns | Reef | factor | all threads: ns | Reef | factor |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for rule in sorted({r["rule"] for r in rules}):
+        for key in sorted({line_key(r) for r in rules if r["rule"] == rule}):
+            both = {r["mode"]: r for r in rules if r["rule"] == rule and line_key(r) == key}
+            figures = [markdown_cells(both[mode]) if mode in both else "| | |" for mode in ("1", "all")]
+            print(f"| {rule} | {key[2]} | {label(next(iter(both.values())))} {' '.join(figures)} |")
+
+
+def markdown_cells(r: Record) -> str:
+    key = f"{clock(r['mode'])}_min"
+    return f"| {r['ns'][key]:.0f} | {r['reef_ns'][key]:.1f} | {factor(r, 'min'):.1f}"
+
+
 def print_all(records: list[Record]) -> int:
     """Returns the number of functions that do not compute what they are compared with."""
     rules, simulations = of_kind(records, "rule"), of_kind(records, "simulation")
