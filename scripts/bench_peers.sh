@@ -3,10 +3,10 @@
 #
 #   bench_peers.sh [--k K] [--megabytes N] [--repeats N] [--quick] [--offline]
 #
-# Debian's numpy, scipy and torch come with the system (scripts/bootstrap.sh peers). The newest numpy and scipy, ByzFL and
-# Flower go with pip to virtual environments of their own in build/peers, because they want different versions of numpy. What
-# cannot be installed is named as absent. --offline installs nothing; --quick takes small arrays and few repeats.
-# The measurements are kept as JSON lines in build/peers/peers.jsonl.
+# Debian's numpy, scipy and torch come with the system (scripts/bootstrap.sh peers). The newest numpy and scipy, ByzFL
+# and Flower go with pip to virtual environments of their own in build/peers, because they want different versions of
+# numpy. What cannot be installed is named as absent. --offline installs nothing; --quick takes small arrays and few
+# repeats. The measurements are kept as JSON lines in build/peers/peers.jsonl.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -47,7 +47,7 @@ absent() { # absent ENVIRONMENT PEER REASON
     peers "$python" absent "$2" "$3" --environment "$1" --jsonl $jsonl
 }
 
-# Makes build/peers/NAME once: environment NAME VENV-OPTIONS PIP-ARGUMENTS...     (one call of pip for each of the latter)
+# environment NAME VENV-OPTIONS PIP-ARGUMENTS...: makes build/peers/NAME once, one call of pip for each of the latter
 environment() {
     home=$folder/$1 log=$folder/$1.log venv_options=$2
     shift 2
@@ -96,7 +96,7 @@ if environment newest '' 'numpy scipy'; then
 else
     for peer in numpy scipy; do absent newest $peer "$(why $folder/newest.log)"; done
 fi
-# ByzFL asks for a newer torch than Debian's, of gigabytes; its aggregators run on Debian's. That one was built for numpy 1.
+# ByzFL asks for a newer torch, of gigabytes; its aggregators run on Debian's, which was built for numpy 1.
 if environment byzfl --system-site-packages '--ignore-installed numpy>=1.26.4,<2 scipy>=1.12' '--no-deps byzfl'; then
     measure byzfl $folder/byzfl/bin/python 0 byzfl
 else

@@ -15,7 +15,7 @@ def same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """One function of a peer. Only `run` is timed; `prepare` and `result` bring the data into and out of the peer's types."""
+    """One function of a peer. Only `run` is timed; `prepare` and `result` convert to and from the peer's types."""
 
     rule: str  # lines of one rule are compared with each other
     spec: str  # Reef's spec of the same definition

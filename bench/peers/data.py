@@ -1,4 +1,4 @@
-"""The rows every peer gets: made once per run of the benchmark and read from a file, so that all environments see the same bits."""
+"""The rows every peer gets: made once per run and read from a file, so that all environments see the same bits."""
 from __future__ import annotations
 
 import numpy as np
@@ -7,7 +7,7 @@ SPREAD = 0.01  # typical standard deviation of an agent around the common model
 
 
 def length(k: int, megabytes: float) -> int:
-    """Coordinates per row. An odd multiple of 64 bytes: rows a power of two apart would fight for the same cache sets."""
+    """Coordinates per row, an odd multiple of 64 bytes: rows a power of two apart would share cache sets."""
     lines = max(1, int(megabytes * 1e6 / (64 * k)))
     return 16 * (lines | 1)
 

@@ -1,4 +1,4 @@
-"""One environment, one number of threads: times every function of the peers found there against Reef, in one process."""
+"""One environment, one number of threads: every function of the peers found there against Reef, in one process."""
 from __future__ import annotations
 
 import importlib

@@ -54,13 +54,18 @@ def load(k: int, f: int, threads: int) -> Peer:
             return byzfl.Median()(x)
         return torch.cat([byzfl.Median()(part) for part in torch.split(x, QUANTILE_MAX // x.shape[0], dim=1)])
 
+    ties = {"meamed": 1e-3}  # which of two values equally far from the median is left out
+    norms = {"cclip": 1e-2, "geomed": 1e-3}  # long sums of squares in float32 move what is clipped or weighted by them
+
+    def case(rule: str, spec: str, name: str, run: Any, *convert: Any) -> Case:
+        return Case(rule, spec, name, run, *convert, tolerance=norms.get(rule, 1e-4), ties=ties.get(rule, 0))
+
     def to_array(tensor: Any) -> Array:
         return tensor.numpy()
 
-    ties = {"meamed": 1e-3}  # which of two values equally far from the median is left out
-    norms = {"cclip": 1e-2, "geomed": 1e-3}  # long sums of squares in float32 move what is clipped or weighted by them
-    cases = [Case(rule, spec, f"{name} [np]", run, ties=ties.get(rule, 0), tolerance=norms.get(rule, 1e-4)) for rule, spec, name, run in rules]
-    cases += [Case(rule, spec, f"{name} [torch]", median_in_parts if rule == "median" else run, torch.from_numpy,
-                   to_array, ties=ties.get(rule, 0), tolerance=norms.get(rule, 1e-4)) for rule, spec, name, run in rules]
+    cases = [case(rule, spec, f"{name} [np]", run) for rule, spec, name, run in rules]
+    for rule, spec, name, run in rules:
+        run = median_in_parts if rule == "median" else run
+        cases.append(case(rule, spec, f"{name} [torch]", run, torch.from_numpy, to_array))
     version = f"{importlib.metadata.version('byzfl')} (numpy {numpy.__version__}, torch {torch.__version__})"
     return Peer("byzfl", version, cases)

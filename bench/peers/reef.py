@@ -1,4 +1,4 @@
-"""Just enough of libreef through ctypes to time it: one context with a number of threads, aggregation of float32 rows."""
+"""Just enough of libreef through ctypes to time it: a context with a number of threads, float32 rows aggregated."""
 from __future__ import annotations
 
 import ctypes as c

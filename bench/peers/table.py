@@ -1,4 +1,4 @@
-"""Prints what was measured: a table per rule, the simulation, who is absent, and what was expected against what came out."""
+"""Prints what was measured: the rules, the simulation, who is absent, and what was expected against what came out."""
 from __future__ import annotations
 
 from typing import Any, Iterable
@@ -54,7 +54,8 @@ def print_line(rule: str, both: list[Record]) -> None:
 
 
 def label(r: Record) -> str:
-    return r["function"] if r["function"].startswith(r["peer"]) or r["peer"] == "numpy" else f"{r['peer']} {r['function']}"
+    known = r["peer"] == "numpy" or r["function"].startswith(r["peer"])
+    return r["function"] if known else f"{r['peer']} {r['function']}"
 
 
 def cells(r: Record) -> str:
@@ -64,9 +65,9 @@ def cells(r: Record) -> str:
 
 def print_simulations(records: list[Record]) -> None:
     for r in records:
-        if r["mode"] == "1":
-            print(f"simulation {r['environment']:8} {r['name']:32} {r['updates_per_second'] / 1e6:7.2f} M agent-updates/s"
-                  f"   (numpy {r['version']}, {r['repetitions']} repetitions, {r['msd_db']:.1f} dB after {r['steps']} steps)")
+        rate = f"{r['updates_per_second'] / 1e6:7.2f} M agent-updates/s"
+        how = f"numpy {r['version']}, {r['repetitions']} repetitions, {r['msd_db']:.1f} dB after {r['steps']} steps"
+        print(f"simulation {r['environment']:8} {r['name']:32} {rate}   ({how})")
 
 
 def print_versions(records: list[Record]) -> None:
@@ -81,7 +82,7 @@ def print_fitness(rules: list[Record], simulations: list[Record]) -> None:
             print(f"baseline: {r['environment']:8} tuned numpy REF {ns:.0f} ns per coordinate, at most {REF_MOST:.0f}: "
                   f"{'fit' if ns <= REF_MOST else 'UNFIT'}")
     for r in simulations:
-        if r["name"] == "numpy" and r["mode"] == "1":
+        if r["name"] == "numpy":
             rate = r["updates_per_second"]
             print(f"baseline: {r['environment']:8} numpy simulation {rate / 1e6:.2f} M agent-updates/s, at least "
                   f"{UPDATES_LEAST / 1e6}: {'fit' if rate >= UPDATES_LEAST else 'UNFIT'}")
