@@ -146,14 +146,58 @@ static __attribute__((noinline)) void merge_block(key *column)
     }
 }
 
+/* Comparators (i, k), (j, l) and then (i, j), (k, l): two levels of a merge while the values are in registers. */
+KERNEL void two_levels(key *column, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, ptrdiff_t l)
+{
+    key x[4] = {column[i], column[j], column[k], column[l]};
+    SORT2(0, 2);
+    SORT2(1, 3);
+    SORT2(0, 1);
+    SORT2(2, 3);
+    column[i] = x[0];
+    column[j] = x[1];
+    column[k] = x[2];
+    column[l] = x[3];
+}
+
+/* Comparators (i, l), (j, k) and then (i, j), (k, l). */
+KERNEL void two_levels_mirrored(key *column, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, ptrdiff_t l)
+{
+    key x[4] = {column[i], column[j], column[k], column[l]};
+    SORT2(0, 3);
+    SORT2(1, 2);
+    SORT2(0, 1);
+    SORT2(2, 3);
+    column[i] = x[0];
+    column[j] = x[1];
+    column[k] = x[2];
+    column[l] = x[3];
+}
+
 /* Bitonic merge of two sorted runs x[0..run) and x[run..n), n <= 2 run, run a multiple of 32. Places beyond n count as
  * +infinity and never move, so comparators that touch them are left out. */
 static void merge_runs(key *x, ptrdiff_t run, ptrdiff_t n)
 {
-    for (ptrdiff_t i = 2 * run - n; i < run; i++) {
-        SORT2(i, 2 * run - 1 - i);
+    ptrdiff_t d = run / 2;
+    if (n == 2 * run &&
+        d >= BLOCK) { /* pairs from both ends, and the level d inside each half, whose upper one is mirrored */
+        for (ptrdiff_t i = 0; i < d; i++) {
+            two_levels_mirrored(x, i, i + d, run + d - 1 - i, n - 1 - i);
+        }
+        d /= 2;
+    } else {
+        for (ptrdiff_t i = 2 * run - n; i < run; i++) {
+            SORT2(i, 2 * run - 1 - i);
+        }
     }
-    for (ptrdiff_t d = run / 2; d >= BLOCK; d /= 2) {
+    for (; n == 2 * run && d >= 2 * BLOCK; d /= 4) {
+        for (ptrdiff_t start = 0; start < n; start += 2 * d) {
+            for (ptrdiff_t i = start; i < start + d / 2; i++) {
+                two_levels(x, i, i + d / 2, i + d, i + d + d / 2);
+            }
+        }
+    }
+    for (; d >= BLOCK; d /= 2) {
         for (ptrdiff_t start = 0; start < n; start += 2 * d) {
             for (ptrdiff_t i = start; i < start + d && i + d < n; i++) {
                 SORT2(i, i + d);
