@@ -1,7 +1,8 @@
-# Instruction sets. A file of src/num/kernels with _avx2_ or _avx512_ in its name may use that set, and only it; which
-# one runs is decided at run time by dispatch.c, whose tests of the processor must cover the flags below. Everything
-# else is compiled for the plain architecture.
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+# Instruction sets. A file of src/num/kernels with _avx2_, _avx512_ or _neon_ in its name may use that set, and only it;
+# which one runs is decided at run time by dispatch.c, whose tests of the processor must cover the flags below.
+# Everything else is compiled for the plain architecture, of which NEON is a part on 64-bit Arm. On other architectures
+# than its own such a file is empty.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(reef_avx2_options -mavx2 -mfma)
   set(reef_avx512_options -mavx512f -mavx512dq -mavx512bw -mavx512vl)
 endif()
@@ -12,7 +13,7 @@ if(REEF_SANITIZE MATCHES undefined)
   set(reef_kernel_options -fno-sanitize=null,alignment,object-size,pointer-overflow)
 endif()
 
-foreach(set portable avx2 avx512)
+foreach(set portable avx2 avx512 neon)
   set(sources ${reef_sources})
   list(FILTER sources INCLUDE REGEX "/kernels/[^/]*_${set}_[^/]*\\.c$")
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS

@@ -1,7 +1,7 @@
 /* The kernels for float32 in AVX-512. */
-#if defined(__x86_64__)
 #include <stdbool.h>
 #include <stddef.h>
+#if defined(__x86_64__)
 
 #define REAL_IS_FLOAT
 #define ISA "avx512"

@@ -1,7 +1,7 @@
 /* The kernels for float64 in AVX-512. */
-#if defined(__x86_64__)
 #include <stdbool.h>
 #include <stddef.h>
+#if defined(__x86_64__)
 
 #define ISA "avx512"
 #define NAME(kernel) kernel##_avx512_f64

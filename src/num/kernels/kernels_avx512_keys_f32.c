@@ -1,7 +1,7 @@
 /* The kernels for float32 in AVX-512, sorting integers: twice as fast as floats on AMD processors, half as fast on Intel ones. */
-#if defined(__x86_64__)
 #include <stdbool.h>
 #include <stddef.h>
+#if defined(__x86_64__)
 
 #define REAL_IS_FLOAT
 #define INTEGER_KEYS

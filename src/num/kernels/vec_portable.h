@@ -2,7 +2,9 @@
  *
  * vec: LANES numbers of type real. mask: LANES truth values. wide: LANES double-precision sums.
  * Loads and stores take any address. v_load_part reads the first n lanes and sets the others to 0.
- * v_min and v_max return their second argument when one is NaN (as x86 does); kernels detect NaN by other means. */
+ * v_min(a, b) and v_max(a, b) return b when arithmetic has made a NaN and b is a number: so a bound holds for NaN too.
+ * Other results with NaN differ from set to set (here and on x86: b), as does the order of -0 and 0; kernels detect NaN
+ * by other means. */
 #include <math.h>
 #include <string.h>
 

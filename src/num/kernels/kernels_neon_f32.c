@@ -1,0 +1,14 @@
+/* The kernels for float32 in NEON. */
+#include <stdbool.h>
+#include <stddef.h>
+#if defined(__aarch64__)
+
+#define REAL_IS_FLOAT
+#define ISA "neon"
+#define NAME(kernel) kernel##_neon_f32
+#define KERNELS rfi_kernels_neon_f32
+#define GRAM rfi_gram_neon
+#include "num/kernels/vec_neon.h"
+
+#include "num/kernels/template.h"
+#endif
