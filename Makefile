@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 60
 BENCH_FLAGS ?=
 PEERS_FLAGS ?=
 
-.PHONY: help run test bench bench-peers check fuzz format install clean
+.PHONY: help run test bench bench-peers check check-aarch64 fuzz format install clean
 
 help:
 	@echo 'make run                  build Reef and run its demonstration'
@@ -13,6 +13,7 @@ help:
 	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
 	@echo 'make bench-peers          the same arrays through numpy, scipy, PyTorch, ByzFL, Flower (PEERS_FLAGS=...)'
 	@echo 'make check                static gates: format, layers, warnings, symbols, docs, clang-tidy, cppcheck'
+	@echo 'make check-aarch64        the vector code of 64-bit Arm: cross-compiled, tested under qemu'
 	@echo 'make fuzz                 fuzz every parser (FUZZ_SECONDS=$(FUZZ_SECONDS) each)'
 	@echo 'make format               apply .clang-format'
 	@echo 'make install              install to PREFIX=$(PREFIX), below DESTDIR if that is set'
@@ -43,6 +44,10 @@ bench-peers:
 check:
 	@scripts/bootstrap.sh run test check
 	@scripts/gates.sh
+
+check-aarch64:
+	@scripts/bootstrap.sh run aarch64
+	@scripts/gates.sh aarch64
 
 fuzz:
 	@scripts/bootstrap.sh run check

@@ -50,6 +50,9 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
   target_include_directories(reef_test_base SYSTEM INTERFACE ${CMOCKA_INCLUDE_DIR} ${JANSSON_INCLUDE_DIR})
   target_compile_definitions(reef_test_base INTERFACE REEF_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                       REEF_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    target_compile_definitions(reef_test_base INTERFACE TEST_EMULATED)
+  endif()
   target_link_libraries(reef_test_base INTERFACE reef_static reef_flags ${CMOCKA_LIBRARY} ${JANSSON_LIBRARY} m
                                                  Threads::Threads)
   if(reef_support_sources)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|test|check|peers ...
+# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|test|check|peers|aarch64 ...
 # Silent when everything is there. Without root or passwordless sudo it prints the one command to run.
 # Things are looked for by command or header, not by package, so any source of them will do.
 set -eu
@@ -22,7 +22,15 @@ has_fuzzer() {
 # Debian's interpreter, which is the one that finds Debian's packages.
 has_python_module() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 
-missing=
+# The cross compiler names a library it does not find without its folder.
+has_arm_library() {
+    case $(aarch64-linux-gnu-gcc -print-file-name="$1" 2>/dev/null) in
+    */*) ;;
+    *) return 1 ;;
+    esac
+}
+
+missing= foreign=
 need() { # need PACKAGE PROBE...
     package=$1
     shift
@@ -57,8 +65,18 @@ for group in "$@"; do
         need python3-scipy has_python_module scipy
         need python3-torch has_python_module torch
         ;;
+    aarch64) # libraries of another architecture, to which apt must be told first
+        need gcc-aarch64-linux-gnu has_command aarch64-linux-gnu-gcc
+        need libc6-dev-arm64-cross has_arm_library libm.so
+        need qemu-user has_command qemu-aarch64
+        need libcmocka-dev:arm64 has_arm_library libcmocka.so
+        need libjansson-dev:arm64 has_arm_library libjansson.so
+        case $missing in
+        *:arm64*) foreign=arm64 ;;
+        esac
+        ;;
     *)
-        echo "bootstrap.sh: unknown group $group (run, test, check, peers)" >&2
+        echo "bootstrap.sh: unknown group $group (run, test, check, peers, aarch64)" >&2
         exit 2
         ;;
     esac
@@ -69,6 +87,10 @@ as_root=
 [ "$(id -u)" -eq 0 ] || as_root=sudo
 give_up() {
     echo "$1 To install what is missing:" >&2
+    if [ -n "$foreign" ]; then
+        echo "    ${as_root:+$as_root }dpkg --add-architecture $foreign" >&2
+        echo "    ${as_root:+$as_root }apt-get update" >&2
+    fi
     echo "    ${as_root:+$as_root }apt-get install --no-install-recommends$missing" >&2
     exit 1
 }
@@ -84,6 +106,7 @@ apt() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock:
 echo "Installing:$missing"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+[ -z "$foreign" ] || $as_root dpkg --add-architecture "$foreign"
 # A stale mirror list is not fatal by itself; the install decides.
 apt update </dev/null >"$log" 2>&1 || true
 # shellcheck disable=SC2086 # a list of packages

@@ -69,6 +69,15 @@ gate_tsan() {
     scripts/build.sh tsan && "${fixed[@]}" ctest --preset tsan -L threads -j "$jobs"
 }
 
+# 64-bit Arm under qemu: the tests of the kernels, that is of NEON against the scalar rules.
+gate_aarch64() {
+    local source targets=()
+    for source in tests/kernels/test_*.c; do
+        targets+=("test_kernels_$(basename "${source#*/test_}" .c)")
+    done
+    scripts/build.sh aarch64 "${targets[@]}" && ctest --preset aarch64 -R '^kernels\.' -j "$jobs"
+}
+
 gate_fuzz() { REEF_TESTS=OFF scripts/fuzz.sh "${FUZZ_SECONDS:-10}"; }
 
 [ $# -gt 0 ] || set -- format layers headers gcc clang symbols docs tidy cppcheck

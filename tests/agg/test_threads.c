@@ -131,7 +131,7 @@ static void callers_at_once(void **state)
 /* A child has none of its parent's threads, and must not wait for them. */
 static void after_fork(void **state)
 {
-#if defined(TEST_SANITIZED)
+#if defined(TEST_SANITIZED) || defined(TEST_NO_THREADS_AFTER_FORK)
     (void)state;
     skip(); /* sanitizers and fork with threads do not go together */
 #else

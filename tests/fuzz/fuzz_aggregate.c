@@ -7,6 +7,8 @@
  *               report, and from streaming the same rows through a plan with two workers
  *
  * Bytes that run out are continued by a generator seeded by all of them, so that short inputs reach everything too. */
+#include "num/kernels/kernels.h"
+
 #include <reef/reef.h>
 #include <float.h>
 #include <math.h>
@@ -832,12 +834,15 @@ static void try_call(const call *c)
     discard(&first);
 }
 
-/* Vector code for different processors; putenv keeps the strings themselves. */
+/* The scalar rules or one of the sets this processor runs. */
 static void choose_kernels(source *s)
 {
-    static char settings[][20] = {"REEF_ISA=scalar", "REEF_ISA=portable", "REEF_ISA=avx2", "REEF_ISA=avx512",
-                                  "REEF_ISA=avx512i"};
-    (void)putenv(settings[below(s, 5)]);
+    int sets = 0;
+    while (rfi_kernels_at(true, sets)) {
+        sets++;
+    }
+    int set = (int)below(s, sets + 1);
+    (void)setenv("REEF_ISA", set ? rfi_kernels_at(true, set - 1)->name : "scalar", 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

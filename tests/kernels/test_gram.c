@@ -332,12 +332,13 @@ static bool may_tie(const char *spec, data_kind kind, ptrdiff_t rows)
 
 static void check_shape(ptrdiff_t rows, ptrdiff_t segments, const ptrdiff_t *sizes, uint32_t seed)
 {
+    enum { STEP = MONTE_CARLO(1, 3) };
     tally sum = {0};
     for (int k = 0; k < 2 * DATA_KINDS; k++) {
         model d;
         model_create(&d, rows, segments, sizes, k % 2 ? REEF_F32 : REEF_F64, 1, seed);
         fill(&d, (data_kind)(k / 2), seed);
-        for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
+        for (ptrdiff_t i = k % STEP; i < COUNT(cases); i += STEP) {
             if (!may_tie(cases[i].spec, (data_kind)(k / 2), rows)) {
                 check_case(&d, &cases[i], kind_names[k / 2], &sum);
             }

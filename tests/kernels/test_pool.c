@@ -175,19 +175,11 @@ static void workers_meet(void **state)
     }
 }
 
-#if defined(__SANITIZE_THREAD__)
-#define NO_THREADS_AFTER_FORK
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NO_THREADS_AFTER_FORK
-#endif
-#endif
-
-/* A child has to start threads of its own; the parent keeps its. ThreadSanitizer does not support that. */
+/* A child has to start threads of its own; the parent keeps its. */
 static void workers_meet_after_fork(void **state)
 {
     (void)state;
-#ifdef NO_THREADS_AFTER_FORK
+#ifdef TEST_NO_THREADS_AFTER_FORK
     skip();
 #else
     reef_context *context = make_context(3);

@@ -28,8 +28,8 @@
 
 #define COUNT(array) ((ptrdiff_t)(sizeof(array) / sizeof((array)[0])))
 
-/* Monte Carlo is cut down where a sanitizer makes each run ten times slower: there it serves to find memory errors, not
- * to measure. MONTE_CARLO(full, short) picks the number of runs. */
+/* Monte Carlo is cut down where a sanitizer or an emulator (TEST_EMULATED, from the build) makes each run ten times
+ * slower: there it serves to find errors, not to measure. MONTE_CARLO(full, short) picks the number of runs. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
@@ -37,10 +37,19 @@
 #define TEST_SANITIZED 1
 #endif
 #endif
-#ifdef TEST_SANITIZED
+#if defined(TEST_SANITIZED) || defined(TEST_EMULATED)
 #define MONTE_CARLO(full, few) (few)
 #else
 #define MONTE_CARLO(full, few) (full)
+#endif
+
+/* ThreadSanitizer and qemu fail when a child of fork() starts threads. */
+#if defined(__SANITIZE_THREAD__) || defined(TEST_EMULATED)
+#define TEST_NO_THREADS_AFTER_FORK 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_NO_THREADS_AFTER_FORK 1
+#endif
 #endif
 
 #endif
