@@ -148,10 +148,14 @@ static double off_by(reef_context *context, const char *spec, reef_error *error)
         status = reef_agg_apply(agg, &(reef_input){.rows = rows}, AGENTS, LENGTH, REEF_F64, out, NULL, error);
     }
     reef_agg_destroy(&agg);
-    for (int m = 0; status == REEF_OK && m < LENGTH; m++) {
-        worst = fmax(worst, fabs(out[m] - (m + 1)));
+    if (status != REEF_OK) {
+        return (double)INFINITY;
     }
-    return status == REEF_OK ? worst : (double)INFINITY;
+    for (int m = 0; m < LENGTH; m++) {
+        double off = fabs(out[m] - (m + 1));
+        worst = off > worst ? off : worst;
+    }
+    return worst;
 }
 
 int main(void)

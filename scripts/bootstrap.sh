@@ -30,7 +30,8 @@ has_arm_library() {
     esac
 }
 
-missing= foreign=
+missing=
+foreign=
 need() { # need PACKAGE PROBE...
     package=$1
     shift
