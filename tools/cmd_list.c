@@ -26,6 +26,8 @@ static void print_range(const reef_field *field)
         printf("true|false");
     } else if (field->type == REEF_FIELD_LIARS) {
         printf("a count, a fraction, or max");
+    } else if (field->type == REEF_FIELD_TEXT) {
+        printf("text");
     } else if (field->type != REEF_FIELD_WORD) {
         printf(field->type == REEF_FIELD_INT ? "whole number" : "number");
         if (field->max > 1e300) {

@@ -10,12 +10,16 @@
 extern "C" {
 #endif
 
+/* Room for a text with its end. */
+#define REEF_TEXT_SIZE 1024
+
 typedef enum reef_field_type {
     REEF_FIELD_REAL,  /* double; a word from `words` (for instance auto) is stored as NaN */
     REEF_FIELD_INT,   /* int64_t; word number i of `words` is stored as -1 - i */
     REEF_FIELD_BOOL,  /* bool; true|false, yes|no, on|off, 1|0 */
     REEF_FIELD_WORD,  /* int: index into `words` */
     REEF_FIELD_LIARS, /* reef_liars: a count (4), a fraction (0.25 or 25%), or max */
+    REEF_FIELD_TEXT,  /* char[REEF_TEXT_SIZE], terminated: a path or a name; no control characters */
 } reef_field_type;
 
 /* How many of n agents may lie. */

@@ -26,7 +26,9 @@ extern "C" {
     X(REEF_E_NONFINITE, "non-finite data")                                                                             \
     X(REEF_E_NO_ROWS, "no usable row")                                                                                 \
     X(REEF_E_FAR, "distances overflow")                                                                                \
-    X(REEF_E_ORDER, "call out of order")
+    X(REEF_E_ORDER, "call out of order")                                                                               \
+    X(REEF_E_FILE, "file cannot be read or written")                                                                   \
+    X(REEF_E_FORMAT, "malformed file")
 
 typedef enum reef_status {
 #define REEF_STATUS_ENUM(code, text) code,

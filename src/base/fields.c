@@ -2,6 +2,7 @@
 #include "base/fields.h"
 
 #include "base/error.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -9,25 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A number in plain decimal notation; no hex, inf or nan, nothing after it. */
-static bool read_number(rfi_slice text, double *number)
-{
-    char copy[64];
-    if (text.length == 0 || text.length >= sizeof copy) {
-        return false;
-    }
-    for (size_t i = 0; i < text.length; i++) {
-        if (!strchr("0123456789+-.eE", text.text[i]) || text.text[i] == '\0') {
-            return false;
-        }
-        copy[i] = text.text[i];
-    }
-    copy[text.length] = '\0';
-    char *end = NULL;
-    *number = strtod(copy, &end);
-    return end == copy + text.length && isfinite(*number);
-}
 
 static int find_word(const char *const *words, rfi_slice text)
 {
@@ -57,6 +39,9 @@ static void describe(const reef_field *field, char *buffer, size_t size)
         return;
     case REEF_FIELD_LIARS:
         rfi_append(buffer, size, &used, "a count (4), a fraction below one half (0.25 or 25%%), or max");
+        return;
+    case REEF_FIELD_TEXT:
+        rfi_append(buffer, size, &used, "up to %d characters, none of them a control character", REEF_TEXT_SIZE - 1);
         return;
     case REEF_FIELD_WORD:
         rfi_append(buffer, size, &used, "one of ");
@@ -111,7 +96,7 @@ static bool read_liars(rfi_slice text, reef_liars *liars)
     }
     bool percent = text.length > 1 && text.text[text.length - 1] == '%';
     rfi_slice digits = {text.text, text.length - (percent ? 1 : 0)};
-    if (!read_number(digits, &number) || number < 0 || signbit(number)) {
+    if (!rfi_read_real(digits, &number) || number < 0 || signbit(number)) {
         return false;
     }
     bool fraction = percent || memchr(digits.text, '.', digits.length) || memchr(digits.text, 'e', digits.length);
@@ -120,6 +105,22 @@ static bool read_liars(rfi_slice text, reef_liars *liars)
     }
     *liars = (reef_liars){fraction ? REEF_LIARS_FRACTION : REEF_LIARS_COUNT, number};
     return fraction ? number < 0.5 : number <= 1e9 && number == floor(number);
+}
+
+static bool read_text(rfi_slice text, char *place)
+{
+    if (text.length >= REEF_TEXT_SIZE) {
+        return false;
+    }
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.text[i];
+        if (c < ' ' || c == 0x7F) {
+            return false;
+        }
+    }
+    memcpy(place, text.text, text.length);
+    place[text.length] = '\0';
+    return true;
 }
 
 static reef_status set_number(const rfi_fields *table, const reef_field *field, void *place, rfi_slice value,
@@ -136,7 +137,7 @@ static reef_status set_number(const rfi_fields *table, const reef_field *field, 
         }
         return REEF_OK;
     }
-    if (!read_number(value, &number) || (whole && (number != floor(number) || fabs(number) > 9e15))) {
+    if (!rfi_read_real(value, &number) || (whole && (number != floor(number) || fabs(number) > 9e15))) {
         return refuse(table, field, value, REEF_E_SYNTAX, error);
     }
     if (!in_range(field, number)) {
@@ -164,6 +165,9 @@ static reef_status set_field(const rfi_fields *table, const reef_field *field, v
         break;
     case REEF_FIELD_LIARS:
         good = read_liars(value, place);
+        break;
+    case REEF_FIELD_TEXT:
+        good = read_text(value, place);
         break;
     case REEF_FIELD_WORD: {
         int word = find_word(field->words, value);
@@ -272,6 +276,9 @@ void rfi_field_print(const reef_field *field, const void *params, char *buffer, 
         break;
     case REEF_FIELD_LIARS:
         print_liars(*(const reef_liars *)place, buffer, size, used);
+        break;
+    case REEF_FIELD_TEXT:
+        rfi_append(buffer, size, used, "%s", (const char *)place);
         break;
     case REEF_FIELD_INT: {
         int64_t number = *(const int64_t *)place;

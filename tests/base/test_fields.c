@@ -222,11 +222,46 @@ static void printing_reads_back(void **state)
     assert_null(rfi_fields_find(&table, (rfi_slice){"none", 4}));
 }
 
+/* A table of its own: a text takes what every other type must refuse. */
+static void texts(void **state)
+{
+    typedef struct holder {
+        char path[REEF_TEXT_SIZE];
+    } holder;
+    static const reef_field text_fields[] = {{.name = "path",
+                                              .type = REEF_FIELD_TEXT,
+                                              .offset = offsetof(holder, path),
+                                              .preset = "",
+                                              .unit = "",
+                                              .help = ""}};
+    static const rfi_fields text_table = {"file", text_fields, 1};
+    static const rfi_slice name = {"path", 4};
+    holder h;
+    reef_error error;
+    char text[REEF_TEXT_SIZE + 1];
+    size_t used = 0;
+    (void)state;
+    memset(&h, 0xEE, sizeof h);
+    assert_int_equal(rfi_fields_preset(&text_table, &h, NULL), REEF_OK);
+    assert_string_equal(h.path, "");
+    assert_int_equal(rfi_fields_set(&text_table, &h, name, (rfi_slice){"a b/\xC3\xA9.csv", 10}, NULL), REEF_OK);
+    rfi_field_print(&text_fields[0], &h, text, sizeof text, &used);
+    assert_string_equal(text, "a b/\xC3\xA9.csv");
+    memset(text, 'x', sizeof text);
+    assert_int_equal(rfi_fields_set(&text_table, &h, name, (rfi_slice){text, REEF_TEXT_SIZE - 1}, NULL), REEF_OK);
+    assert_int_equal(strlen(h.path), REEF_TEXT_SIZE - 1);
+    assert_int_equal(rfi_fields_set(&text_table, &h, name, (rfi_slice){text, REEF_TEXT_SIZE}, &error), REEF_E_RANGE);
+    assert_non_null(strstr(error.text, "up to 1023 characters"));
+    assert_int_equal(rfi_fields_set(&text_table, &h, name, (rfi_slice){"a\nb", 3}, NULL), REEF_E_RANGE);
+    assert_int_equal(rfi_fields_set(&text_table, &h, name, (rfi_slice){"a\0b", 3}, NULL), REEF_E_RANGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets),    cmocka_unit_test(good_values),    cmocka_unit_test(liars),
         cmocka_unit_test(bad_values), cmocka_unit_test(hostile_values), cmocka_unit_test(printing_reads_back),
+        cmocka_unit_test(texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,14 @@
+/* Numbers in text, the same in every locale. */
+#ifndef RFI_BASE_NUMBER_H
+#define RFI_BASE_NUMBER_H
+
+#include "base/text.h"
+
+/* Longest number accepted, in characters. */
+#define RFI_NUMBER_LENGTH_MAX 400
+
+/* Reads all of `text` as a number in plain decimal notation ([+-]digits[.digits][e[+-]digits]), correctly rounded. False,
+ * and *number untouched, for anything else: hex, inf, nan, blanks, nothing, or a value that overflows. */
+bool rfi_read_real(rfi_slice text, double *number);
+
+#endif
