@@ -10,6 +10,7 @@ if(REEF_TOOLS)
   install(TARGETS reef_tool)
 endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES data/digits.npy data/digits_labels.npy data/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/reef)
 
 # The paths in reef.pc are relative to the file itself, so --prefix at install time and moved trees work.
 cmake_path(APPEND reef_pc_dir ${CMAKE_INSTALL_FULL_LIBDIR} pkgconfig)

@@ -51,6 +51,7 @@ for group in "$@"; do
         need libjansson-dev has_header jansson.h
         need bats has_command bats
         need pkg-config has_command pkg-config
+        need libopenblas-dev has_header cblas.h
         ;;
     check)
         need gcc has_command gcc
