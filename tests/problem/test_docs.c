@@ -1,0 +1,63 @@
+/* docs/data.md has a section for every source and partition, and in it a row for every field with its default. */
+#include "io/file.h"
+#include "problem/dataset.h"
+#include "problem/partition.h"
+#include "support/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* `text` between the heading "### name" and the next heading; NULL if there is none. */
+static const char *find_section(const char *text, const char *name, size_t *length)
+{
+    char heading[80];
+    (void)snprintf(heading, sizeof heading, "\n### %s\n", name);
+    const char *start = strstr(text, heading);
+    if (!start) {
+        return NULL;
+    }
+    start += strlen(heading);
+    const char *end = strstr(start, "\n##");
+    *length = end ? (size_t)(end - start) : strlen(start);
+    return start;
+}
+
+static void check_rows(const char *owner, const char *text, size_t length, const reef_field *fields, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        char row[200];
+        (void)snprintf(row, sizeof row, "\n| `%s` | `%s` |", fields[i].name, fields[i].preset);
+        const char *at = strstr(text, row);
+        CHECK(at && (size_t)(at - text) < length, "docs/data.md, %s: there is no row%s", owner, row);
+    }
+}
+
+static void check_list(const char *text, const rfi_variants *list)
+{
+    for (ptrdiff_t i = 0; i < list->count; i++) {
+        const rfi_variant *variant = list->at(i);
+        size_t length = 0;
+        const char *name = strcmp(variant->name, "digits") == 0 ? "The shipped set" : variant->name;
+        const char *section = find_section(text, name, &length);
+        CHECK(section, "docs/data.md has no section ### %s", name);
+        check_rows(variant->name, section, length, variant->fields, variant->field_count);
+    }
+}
+
+static void documented(void **state)
+{
+    rfi_file file;
+    (void)state;
+    assert_int_equal(rfi_file_read(NULL, REEF_SOURCE_DIR "/docs/data.md", 1 << 20, &file, NULL), REEF_OK);
+    const char *text = (const char *)file.bytes;
+    check_rows("every source", text, file.size, rfi_dataset_fields()->fields, rfi_dataset_fields()->count);
+    check_list(text, rfi_source_variants());
+    check_list(text, rfi_partition_variants());
+    rfi_file_free(NULL, &file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(documented)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
