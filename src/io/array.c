@@ -43,10 +43,9 @@ static uint64_t load(const unsigned char *place, size_t size, bool big_endian)
     return bits;
 }
 
-/* Two's complement of `size` bytes. */
-static double signed_value(uint64_t bits, size_t size)
+/* Two's complement whose sign bit is `sign`. */
+static double signed_value(uint64_t bits, uint64_t sign)
 {
-    uint64_t sign = UINT64_C(1) << (8 * size - 1);
     return bits & sign ? -(double)((sign - 1 - (bits & (sign - 1))) + 1) : (double)bits;
 }
 
@@ -69,10 +68,13 @@ static double element(const rfi_array *array, ptrdiff_t place)
     uint64_t bits = load(array->data + (size_t)place * size, size, array->big_endian);
     switch (array->type) {
     case RFI_I8:
+        return signed_value(bits, UINT64_C(1) << 7);
     case RFI_I16:
+        return signed_value(bits, UINT64_C(1) << 15);
     case RFI_I32:
+        return signed_value(bits, UINT64_C(1) << 31);
     case RFI_I64:
-        return signed_value(bits, size);
+        return signed_value(bits, UINT64_C(1) << 63);
     case RFI_F32:
     case RFI_F64:
         return real_value(bits, size);
@@ -102,7 +104,7 @@ static void set_f32(void *out, ptrdiff_t i, double value)
 static void get(const rfi_array *array, void *out, void (*set)(void *, ptrdiff_t, double))
 {
     ptrdiff_t index[RFI_RANK_MAX] = {0};
-    ptrdiff_t stride[RFI_RANK_MAX];
+    ptrdiff_t stride[RFI_RANK_MAX] = {0};
     ptrdiff_t place = 0;
     ptrdiff_t step = 1;
     for (int i = 0; i < array->rank; i++) {

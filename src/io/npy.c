@@ -91,10 +91,10 @@ static reef_status read_type(cursor *c, rfi_array *array)
 {
     static const struct {
         char letter;
-        char digit;
+        int size;
         rfi_type type;
     } types[] = {
-#define TYPE_ROW(code, letter, size) {(letter), (char)('0' + (size)), code},
+#define TYPE_ROW(code, letter, size) {(letter), (size), code},
         RFI_TYPE_LIST(TYPE_ROW)
 #undef TYPE_ROW
     };
@@ -102,13 +102,13 @@ static reef_status read_type(cursor *c, rfi_array *array)
     if (!take_string(c, &text)) {
         return fail_at(c, "'descr' should be a type such as '<f4'");
     }
-    char order = text.length == 3 ? text.text[0] : '\0';
-    if (order == '\0' || !strchr("<>=|", order)) {
+    if (text.length != 3 || text.text[0] == '\0' || !strchr("<>=|", text.text[0])) {
         return unsupported(c, text);
     }
+    char order = text.text[0];
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        bool single = types[i].digit == '1';
-        if (types[i].letter == text.text[1] && types[i].digit == text.text[2] && (single || order != '|')) {
+        bool same = types[i].letter == text.text[1] && types[i].size == text.text[2] - '0';
+        if (same && (types[i].size == 1 || order != '|')) {
             array->type = types[i].type;
             array->big_endian = order == '>' || (order == '=' && machine_is_big());
             return REEF_OK;

@@ -245,7 +245,7 @@ static reef_status fill_targets(rfi_dataset *d, const rfi_loaded *loaded, const 
 
 /* ---- all of it ---- */
 
-static reef_status allocate(rfi_dataset *d, const options *o, reef_error *error)
+static bool allocate(rfi_dataset *d, const options *o)
 {
     const reef_context *context = d->context;
     size_t count = (size_t)d->count;
@@ -254,8 +254,7 @@ static reef_status allocate(rfi_dataset *d, const options *o, reef_error *error)
     d->labels = classes ? rfi_allocate(context, count * sizeof *d->labels) : NULL;
     d->class_values = classes ? rfi_allocate(context, count * sizeof *d->class_values) : NULL;
     d->targets = classes ? NULL : rfi_allocate(context, count * sizeof *d->targets);
-    bool good = d->features && (classes ? d->labels && d->class_values : d->targets != NULL);
-    return good ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for %td samples", d->count);
+    return d->features && (classes ? d->labels && d->class_values : d->targets != NULL);
 }
 
 static reef_status fill(rfi_dataset *d, const rfi_loaded *loaded, const options *o, ptrdiff_t *order, reef_error *error)
@@ -291,10 +290,11 @@ static reef_status assemble(rfi_dataset *d, const rfi_loaded *loaded, const opti
         return rfi_fail(error, REEF_E_RANGE, "%td samples of %td features are too many", d->count, d->width);
     }
     ptrdiff_t *order = rfi_allocate(d->context, (size_t)d->count * sizeof *order);
-    reef_status status = order ? allocate(d, o, error) : rfi_fail(error, REEF_E_NOMEM, "no memory to order samples");
-    if (status == REEF_OK) {
-        status = fill(d, loaded, o, order, error);
+    if (!order || !allocate(d, o)) {
+        rfi_release(d->context, order);
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td samples", d->count);
     }
+    reef_status status = fill(d, loaded, o, order, error);
     rfi_release(d->context, order);
     return status;
 }

@@ -21,8 +21,7 @@ static void same_table_in_many_ways(void **state)
         "  1   2.5  -3  \n\n 4 5e1   6 \n\n",
         " 1 , 2.5 , -3 \n 4,5e1 ,6",
         "# a comment\n1,2.5,-3 # another\n   # one more\n4,5e1,6\n#",
-        "\xEF\xBB\xBF"
-        "1,2.5,-3\n4,5e1,6",
+        "\357\273\2771,2.5,-3\n4,5e1,6",
         "a,b,c\n1,2.5,-3\n4,5e1,6",
         "\"a\",\"b,b\",\"c\"\n\"1\",2.5,\"-3\" \n4,\"5e1\",6",
         "\"1\" \"2.5\"  -3\n4 \"5e1\" 6",

@@ -157,12 +157,15 @@ static void longest_header(void **state)
 /* A version 1 file from a header and some data; every read is of a copy that ends where the file does. */
 static reef_status read_made(const char *header, size_t data, rfi_array *array, reef_error *error)
 {
+    static const unsigned char start[8] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
     size_t length = strlen(header);
     unsigned char *bytes = guarded_new(10 + length + data);
-    memcpy(bytes, "\x93NUMPY\x01\x00", 8);
+    memcpy(bytes, start, sizeof start);
     bytes[8] = (unsigned char)(length & 0xFF);
     bytes[9] = (unsigned char)(length >> 8);
-    memcpy(bytes + 10, header, length);
+    for (size_t i = 0; i < length; i++) {
+        bytes[10 + i] = (unsigned char)header[i];
+    }
     memset(bytes + 10 + length, 0, data);
     reef_status status = rfi_npy_read(bytes, 10 + length + data, "made", array, error);
     guarded_free(bytes);

@@ -172,7 +172,7 @@ static void standardised_on_the_training_part(void **state)
 /* Centres `separation` apart in the root mean square, noise of variance 1. */
 static void gaussian_classes(void **state)
 {
-    enum { D = 50, C = 20, EACH = 100 };
+    enum { D = 50, C = 20, EACH = 100, PAIRS = C * (C - 1) / 2 };
     static double centre[C][D];
     double noise = 0, apart = 0;
     (void)state;
@@ -198,7 +198,7 @@ static void gaussian_classes(void **state)
     /* chi-square with 99000 degrees of freedom: 5 standard deviations are 2.2 % */
     CHECK_CLOSE(noise / (D * C * (EACH - 1)), 1, 0.022, "noise");
     /* the same with (C - 1) D = 950: 23 % for the square */
-    CHECK_CLOSE(apart / (C * (C - 1) / 2) / 900, 1, 0.23, "squared separation");
+    CHECK_CLOSE(apart / PAIRS / 900, 1, 0.23, "squared separation");
     rfi_dataset_destroy(&d);
 }
 
