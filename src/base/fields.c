@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int find_word(const char *const *words, rfi_slice text)
@@ -234,16 +232,10 @@ reef_status rfi_fields_preset(const rfi_fields *table, void *params, reef_error 
     return REEF_OK;
 }
 
-/* The shortest decimal that reads back as the same double. */
 static void append_real(double number, char *buffer, size_t size, size_t *used)
 {
-    char text[40];
-    for (int digits = 6; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) == number) {
-            break;
-        }
-    }
+    char text[RFI_REAL_SIZE];
+    rfi_print_real(number, text);
     rfi_append(buffer, size, used, "%s", text);
 }
 

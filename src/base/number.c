@@ -1,4 +1,4 @@
-/* Text -> double.
+/* Text -> double, and back.
  *
  * Most numbers have few digits: m 10^e with an integer m <= 2^53 and |e| <= 22 is one exact product or quotient of two
  * exact doubles, so a single rounding gives the right answer (Clinger 1990, "How to read floating point numbers accurately").
@@ -10,6 +10,7 @@
 #include <locale.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,4 +135,27 @@ bool rfi_read_real(rfi_slice text, double *number)
         return false;
     }
     return read_exact(&p, number) || read_any(text, number);
+}
+
+/* The decimal point of the locale is the only thing in such a text that may be something else than [0-9e+-]. */
+static void plain_point(char *text)
+{
+    size_t head = strspn(text, "0123456789e+-");
+    size_t tail = strcspn(text + head, "0123456789e+-");
+    if (tail > 0) {
+        text[head] = '.';
+        memmove(text + head + 1, text + head + tail, strlen(text + head + tail) + 1);
+    }
+}
+
+void rfi_print_real(double number, char text[RFI_REAL_SIZE])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        double again = 0;
+        (void)snprintf(text, RFI_REAL_SIZE, "%.*g", digits, number);
+        plain_point(text);
+        if (rfi_read_real((rfi_slice){text, strlen(text)}, &again) && again == number) {
+            return;
+        }
+    }
 }

@@ -11,4 +11,9 @@
  * and *number untouched, for anything else: hex, inf, nan, blanks, nothing, or a value that overflows. */
 bool rfi_read_real(rfi_slice text, double *number);
 
+/* Room for any printed number. */
+#define RFI_REAL_SIZE 40
+/* Prints a finite number as the shortest decimal (6 to 17 digits) that reads back as the same double. */
+void rfi_print_real(double number, char text[RFI_REAL_SIZE]);
+
 #endif

@@ -89,6 +89,22 @@ static void random_values_read_back(void **state)
     }
 }
 
+static void printed_values_read_back(void **state)
+{
+    static const double values[] = {0, -0.0, 1, 0.1, 1.0 / 3, -2.5e-300, DBL_MAX, 0x1p-1074, 123456, 1e22, 2 - 0x1p-52};
+    char text[RFI_REAL_SIZE];
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(values); i++) {
+        double number = 77;
+        rfi_print_real(values[i], text);
+        CHECK(read_text(text, &number) && number == values[i], "%.17g is printed as %s", values[i], text);
+    }
+    rfi_print_real(0.1, text);
+    assert_string_equal(text, "0.1");
+    rfi_print_real(-1e22, text);
+    assert_string_equal(text, "-1e+22");
+}
+
 /* Where the system has a locale with a decimal comma; the slow path is the one at risk. */
 static void comma_locales(void **state)
 {
@@ -105,6 +121,9 @@ static void comma_locales(void **state)
     assert_true(read_text("1.5", &number) && number == 1.5);
     assert_true(read_text("1.50000000000000000000001", &number) && number == 1.5);
     assert_false(read_text("1,5", &number));
+    char text[RFI_REAL_SIZE];
+    rfi_print_real(-1.5, text);
+    assert_string_equal(text, "-1.5");
     assert_string_equal(localeconv()->decimal_point, ",");
     setlocale(LC_ALL, "C");
 }
@@ -115,6 +134,7 @@ int main(void)
         cmocka_unit_test(known_values),
         cmocka_unit_test(refusals),
         cmocka_unit_test(random_values_read_back),
+        cmocka_unit_test(printed_values_read_back),
         cmocka_unit_test(comma_locales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

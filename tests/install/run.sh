@@ -35,6 +35,8 @@ nothing_internal() { # only public headers, and no file that is a template
     ! find "$prefix/include" -type f ! -path "$prefix/include/reef/*.h" | grep . && ! find "$prefix" -name '*.in' | grep .
 }
 
+data_is_there() { [ -f "$prefix/share/reef/digits.npy" ] && [ -f "$prefix/share/reef/README.md" ]; }
+
 command_runs() { "$prefix/bin/reef" --version | grep -F "$(pkg --modversion reef)"; }
 
 with_pkg_config() {
@@ -60,6 +62,7 @@ with_find_package() { # with_find_package TARGET
 prefix=$scratch/first
 check "installs headers and libraries" install_tree
 check "installs nothing internal" nothing_internal
+check "installs the shipped data" data_is_there
 check "the command runs" command_runs
 check "pkg-config, shared" with_pkg_config
 check "pkg-config, static" with_pkg_config_static
