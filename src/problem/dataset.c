@@ -166,27 +166,46 @@ static reef_status fill_features(rfi_dataset *d, const rfi_loaded *loaded, const
     return REEF_OK;
 }
 
-/* Mean and standard deviation of one feature over the training samples, in two passes; then (x - mean) / deviation. A
- * feature without variation only loses its mean. */
-static void standardise(rfi_dataset *d, ptrdiff_t j)
+/* Adds to sum[j] the features of the training samples, or the squares of their distance from mean. */
+static void sum_training(const rfi_dataset *d, ptrdiff_t width, const double *mean, double *sum)
 {
-    double mean = 0;
-    double square = 0;
+    memset(sum, 0, (size_t)width * sizeof *sum);
     for (ptrdiff_t i = 0; i < d->train; i++) {
-        mean += (double)d->features[i * d->width + j];
+        const float *row = d->features + i * d->width;
+        for (ptrdiff_t j = 0; j < width; j++) {
+            double off = mean ? (double)row[j] - mean[j] : 0;
+            sum[j] += mean ? off * off : (double)row[j];
+        }
     }
-    mean /= (double)d->train;
-    for (ptrdiff_t i = 0; i < d->train; i++) {
-        double off = (double)d->features[i * d->width + j] - mean;
-        square += off * off;
+}
+
+/* (x - mean) / deviation for the first `width` features, both over the training samples. A feature without variation only
+ * loses its mean. False if there is no memory. */
+static bool standardise(rfi_dataset *d, ptrdiff_t width)
+{
+    double *mean = rfi_allocate(d->context, 2 * (size_t)width * sizeof *mean);
+    if (!mean) {
+        return false;
     }
-    double deviation = sqrt(square / (double)d->train);
-    double divisor = deviation > 1e-6 * fabs(mean) ? deviation : 1;
+    double *divisor = mean + width;
+    sum_training(d, width, NULL, mean);
+    for (ptrdiff_t j = 0; j < width; j++) {
+        mean[j] /= (double)d->train;
+    }
+    sum_training(d, width, mean, divisor);
+    for (ptrdiff_t j = 0; j < width; j++) {
+        double deviation = sqrt(divisor[j] / (double)d->train);
+        divisor[j] = deviation > 1e-6 * fabs(mean[j]) ? deviation : 1;
+    }
     for (ptrdiff_t i = 0; i < d->count; i++) {
-        float *x = &d->features[i * d->width + j];
-        double value = ((double)*x - mean) / divisor;
-        *x = (float)fmax(-(double)FLT_MAX, fmin((double)FLT_MAX, value));
+        float *row = d->features + i * d->width;
+        for (ptrdiff_t j = 0; j < width; j++) {
+            double value = ((double)row[j] - mean[j]) / divisor[j];
+            row[j] = (float)fmax(-(double)FLT_MAX, fmin((double)FLT_MAX, value));
+        }
     }
+    rfi_release(d->context, mean);
+    return true;
 }
 
 /* ---- labels ---- */
@@ -271,8 +290,8 @@ static reef_status fill(rfi_dataset *d, const rfi_loaded *loaded, const options 
     if (status == REEF_OK) {
         status = d->labels ? fill_labels(d, loaded, order, error) : fill_targets(d, loaded, order, error);
     }
-    for (ptrdiff_t j = 0; status == REEF_OK && o->standardise && j < loaded->train.width; j++) {
-        standardise(d, j);
+    if (status == REEF_OK && o->standardise && !standardise(d, loaded->train.width)) {
+        status = rfi_fail(error, REEF_E_NOMEM, "no memory to standardise %td features", loaded->train.width);
     }
     return status;
 }
