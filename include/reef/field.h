@@ -1,4 +1,4 @@
-/* Field tables: each parameter of a rule is described once, and that description drives spec strings,
+/* Field tables: each parameter of a rule, a graph, ... is described once, and that description drives spec strings,
  * range checks and their messages, `reef list`, and every other front end. */
 #ifndef REEF_FIELD_H
 #define REEF_FIELD_H
@@ -39,6 +39,16 @@ typedef struct reef_field {
     const char *help;         /* one line */
     const char *const *words; /* NULL-terminated, or NULL */
 } reef_field;
+
+/* The common head of a kind of graph, weights, links, ...: what `reef list` shows and a spec string sets. */
+typedef struct reef_kind {
+    const char *name;
+    const char *summary;  /* one line */
+    const char *citation; /* one line, "" if none */
+    const reef_field *fields;
+    ptrdiff_t field_count; /* at most 32 */
+    size_t params_size;
+} reef_kind;
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,7 @@ extern "C" {
     X(REEF_E_ARG, "invalid argument")                                                                                  \
     X(REEF_E_NOMEM, "out of memory")                                                                                   \
     X(REEF_E_OVERFLOW, "sizes overflow")                                                                               \
-    X(REEF_E_SYNTAX, "malformed rule specification")                                                                   \
+    X(REEF_E_SYNTAX, "malformed specification")                                                                        \
     X(REEF_E_NAME, "unknown name")                                                                                     \
     X(REEF_E_RANGE, "value out of range")                                                                              \
     X(REEF_E_LIARS, "more liars than the rule can bear")                                                               \
@@ -28,7 +28,8 @@ extern "C" {
     X(REEF_E_FAR, "distances overflow")                                                                                \
     X(REEF_E_ORDER, "call out of order")                                                                               \
     X(REEF_E_FILE, "file cannot be read or written")                                                                   \
-    X(REEF_E_FORMAT, "malformed file")
+    X(REEF_E_FORMAT, "malformed file")                                                                                 \
+    X(REEF_E_GRAPH, "unusable graph")
 
 typedef enum reef_status {
 #define REEF_STATUS_ENUM(code, text) code,

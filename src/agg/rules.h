@@ -2,6 +2,7 @@
 #ifndef RFI_AGG_RULES_H
 #define RFI_AGG_RULES_H
 
+#include "base/fields.h"
 #include "num/order.h"
 
 #include <reef/rule.h>
@@ -9,8 +10,6 @@
 #define REEF_AGG(name) extern const reef_rule rfi_agg_##name;
 #include "agg/agg_list.h"
 #undef REEF_AGG
-
-#define RFI_COUNT(array) ((ptrdiff_t)(sizeof(array) / sizeof((array)[0])))
 
 /* The usual field for the number of liars. */
 #define RFI_FIELD_F(params, preset_)                                                                                   \

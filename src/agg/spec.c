@@ -1,14 +1,11 @@
 /* Spec strings: rule[:key=value,...][ | rule...] -> reef_agg, and back. */
 #include "agg/pipeline.h"
 #include "base/error.h"
-#include "base/fields.h"
 #include "base/memory.h"
+#include "base/spec.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Longest spec accepted: far more than any real one, so that hostile input costs little. */
-enum { SPEC_LENGTH_MAX = 4096 };
 
 static const char *const nan_words[] = {"drop-row", "drop-coordinate", "error", NULL};
 
@@ -28,76 +25,31 @@ static rfi_fields fields_of(const reef_rule *rule)
     return (rfi_fields){rule->name, rule->fields, rule->field_count};
 }
 
-static reef_status unknown_rule(const reef_context *context, rfi_slice name, reef_error *error)
+static const char *rule_name(const void *context, ptrdiff_t i)
 {
-    const char *nearest = NULL;
-    int best = 1000;
-    for (ptrdiff_t i = 0; i < reef_rule_count(context); i++) {
-        const char *known = reef_rule_at(context, i)->name;
-        if (rfi_is_nearer(name, known, &best)) {
-            nearest = known;
-        }
-    }
-    if (nearest) {
-        return rfi_fail(error, REEF_E_NAME, "there is no rule '%.*s'; did you mean '%s'? `reef list` names all of them",
-                        RFI_SHOW(name), nearest);
-    }
-    return rfi_fail(error, REEF_E_NAME, "there is no rule '%.*s'; `reef list` names all of them", RFI_SHOW(name));
+    return reef_rule_at(context, i)->name;
 }
 
-static const reef_rule *find_rule(const reef_context *context, rfi_slice name)
+static reef_status find_rule(const reef_context *context, rfi_slice name, const reef_rule **rule, reef_error *error)
 {
-    for (ptrdiff_t i = 0; i < reef_rule_count(context); i++) {
-        const reef_rule *rule = reef_rule_at(context, i);
-        if (rfi_equals(name, rule->name)) {
-            return rule;
-        }
+    rfi_catalogue rules = {.what = "rule", .name = rule_name, .user = context, .count = reef_rule_count(context)};
+    ptrdiff_t found = rfi_catalogue_find(&rules, name);
+    if (found < 0) {
+        return rfi_catalogue_unknown(&rules, name, error);
     }
-    return NULL;
-}
-
-/* One key=value of stage `stage`; *seen has a bit per field set so far. */
-static reef_status set_parameter(reef_agg *agg, rfi_stage *stage, rfi_slice pair, bool last, unsigned long *seen,
-                                 reef_error *error)
-{
-    rfi_slice value;
-    bool found = false;
-    rfi_slice key = rfi_trim(rfi_cut(pair, '=', &value, &found));
-    value = rfi_trim(value);
-    const char *owner = stage->rule->name;
-    if (!found || key.length == 0 || value.length == 0) {
-        return rfi_fail(error, REEF_E_SYNTAX, "%s: '%.*s' should read key=value", owner, RFI_SHOW(pair));
-    }
-    rfi_fields own = fields_of(stage->rule);
-    rfi_fields common = {owner, common_fields, 1};
-    const reef_field *field = rfi_fields_find(&own, key);
-    bool is_common = !field && rfi_equals(key, common_fields[0].name);
-    if (is_common && !last) {
-        return rfi_fail(error, REEF_E_SYNTAX, "nan= belongs to the last rule of a pipe, not to %s", owner);
-    }
-    unsigned long bit = field ? 1UL << (field - own.fields) : 1UL << own.count;
-    if ((field || is_common) && (*seen & bit)) {
-        return rfi_fail(error, REEF_E_SYNTAX, "%s: %.*s is given twice", owner, RFI_SHOW(key));
-    }
-    *seen |= bit;
-    return is_common ? rfi_fields_set(&common, agg, key, value, error)
-                     : rfi_fields_set(&own, stage->params, key, value, error);
+    *rule = reef_rule_at(context, found);
+    return REEF_OK;
 }
 
 static reef_status set_parameters(reef_agg *agg, rfi_stage *stage, rfi_slice list, bool last, reef_error *error)
 {
-    unsigned long seen = 0;
-    bool more = true;
-    while (more) {
-        rfi_slice rest;
-        rfi_slice pair = rfi_trim(rfi_cut(list, ',', &rest, &more));
-        reef_status status = set_parameter(agg, stage, pair, last, &seen, error);
-        if (status != REEF_OK) {
-            return status;
-        }
-        list = rest;
-    }
-    return REEF_OK;
+    rfi_target targets[] = {
+        {fields_of(stage->rule), stage->params, NULL},
+        {{stage->rule->name, common_fields, RFI_COUNT(common_fields)},
+         agg,
+         last ? NULL : "belongs to the last rule of a pipe"},
+    };
+    return rfi_spec_set(targets, RFI_COUNT(targets), list, error);
 }
 
 static const reef_field *liars_field(const reef_rule *rule)
@@ -115,12 +67,13 @@ static reef_status add_stage(reef_agg *agg, rfi_slice text, bool last, reef_erro
     rfi_slice list;
     bool has_list = false;
     rfi_slice name = rfi_trim(rfi_cut(text, ':', &list, &has_list));
-    const reef_rule *rule = find_rule(agg->context, name);
+    const reef_rule *rule = NULL;
     if (name.length == 0) {
         return rfi_fail(error, REEF_E_SYNTAX, "a rule name is missing; a spec reads rule:key=value,... | rule:...");
     }
-    if (!rule) {
-        return unknown_rule(agg->context, name, error);
+    reef_status status = find_rule(agg->context, name, &rule, error);
+    if (status != REEF_OK) {
+        return status;
     }
     if ((rule->mix != NULL) == last) {
         return rfi_fail(error, REEF_E_SYNTAX,
@@ -137,7 +90,7 @@ static reef_status add_stage(reef_agg *agg, rfi_slice text, bool last, reef_erro
     agg->count++;
     memset(stage->params, 0, rule->params_size);
     rfi_fields own = fields_of(rule);
-    reef_status status = rfi_fields_preset(&own, stage->params, error);
+    status = rfi_fields_preset(&own, stage->params, error);
     if (status == REEF_OK && has_list) {
         status = set_parameters(agg, stage, list, last, error);
     }
@@ -149,12 +102,11 @@ static reef_status add_stage(reef_agg *agg, rfi_slice text, bool last, reef_erro
 
 static reef_status add_stages(reef_agg *agg, const char *spec, reef_error *error)
 {
-    size_t length = strlen(spec);
-    rfi_slice text = {spec, length};
+    rfi_slice text;
     bool more = true;
-    if (length > SPEC_LENGTH_MAX) {
-        return rfi_fail(error, REEF_E_SYNTAX, "the spec has %zu characters; at most %d are read", length,
-                        SPEC_LENGTH_MAX);
+    reef_status status = rfi_spec_text(spec, &text, error);
+    if (status != REEF_OK) {
+        return status;
     }
     while (more) {
         rfi_slice rest;
@@ -162,7 +114,7 @@ static reef_status add_stages(reef_agg *agg, const char *spec, reef_error *error
         if (agg->count == RFI_STAGES_MAX) {
             return rfi_fail(error, REEF_E_SYNTAX, "a pipe has at most %d parts", RFI_STAGES_MAX);
         }
-        reef_status status = add_stage(agg, part, !more, error);
+        status = add_stage(agg, part, !more, error);
         if (status != REEF_OK) {
             return status;
         }

@@ -6,8 +6,10 @@
 
 #include <reef/field.h>
 
+#define RFI_COUNT(array) ((ptrdiff_t)(sizeof(array) / sizeof((array)[0])))
+
 typedef struct rfi_fields {
-    const char *owner; /* name of the rule, for messages */
+    const char *owner; /* name of the rule or other kind, for messages */
     const reef_field *fields;
     ptrdiff_t count;
 } rfi_fields;
