@@ -5,6 +5,7 @@
 #include <reef/agg.h>
 #include <reef/context.h>
 #include <reef/field.h>
+#include <reef/graph.h>
 #include <reef/rule.h>
 #include <reef/status.h>
 #include <reef/version.h>

@@ -54,6 +54,15 @@ void *rfi_allocate(const reef_context *context, size_t bytes)
     return context->allocator.allocate(context->allocator.user, bytes);
 }
 
+void *rfi_allocate_many(const reef_context *context, ptrdiff_t count, size_t size)
+{
+    ptrdiff_t bytes = 0;
+    if (!rfi_mul(count, (ptrdiff_t)size, &bytes)) {
+        return NULL;
+    }
+    return rfi_allocate(context, bytes > 0 ? (size_t)bytes : 1);
+}
+
 void rfi_release(const reef_context *context, void *memory)
 {
     if (!memory) {

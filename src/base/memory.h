@@ -32,6 +32,8 @@ void *rfi_align(void *memory);
 
 /* Memory from the context's allocator (context NULL: malloc). */
 void *rfi_allocate(const reef_context *context, size_t bytes);
+/* Room for count >= 0 elements of `size` bytes; NULL also if that overflows. */
+void *rfi_allocate_many(const reef_context *context, ptrdiff_t count, size_t size);
 void rfi_release(const reef_context *context, void *memory);
 
 #endif
