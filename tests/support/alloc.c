@@ -53,6 +53,10 @@ static void *hook_allocate(void *user, size_t bytes)
     ((head *)(void *)block)->bytes = bytes;
     memset(block + sizeof(size_t), GUARD_BYTE, sizeof(head) - sizeof(size_t));
     atomic_fetch_add(&log->live, 1);
+    size_t held = atomic_fetch_add(&log->held, bytes) + bytes;
+    if (held > atomic_load(&log->peak)) {
+        atomic_store(&log->peak, held);
+    }
     return block + sizeof(head);
 }
 
@@ -68,6 +72,7 @@ static void hook_release(void *user, void *memory)
     if (!intact) {
         atomic_store(&log->broken, true);
     }
+    atomic_fetch_sub(&log->held, start->bytes);
     guarded_free(block);
     atomic_fetch_sub(&log->live, 1);
 }
@@ -77,6 +82,8 @@ reef_allocator alloc_hook(alloc_log *log)
     atomic_store(&log->live, 0);
     atomic_store(&log->total, 0);
     atomic_store(&log->broken, false);
+    atomic_store(&log->held, 0);
+    atomic_store(&log->peak, 0);
     log->fail_at = -1;
     return (reef_allocator){hook_allocate, hook_release, log};
 }

@@ -12,6 +12,8 @@ typedef struct alloc_log {
     atomic_int total;   /* calls so far, failed ones too */
     int fail_at;        /* number of the call that fails (from 0), or -1 */
     atomic_bool broken; /* a guard byte was overwritten */
+    atomic_size_t held; /* bytes not yet released */
+    atomic_size_t peak; /* the most that were held; exact with one thread */
 } alloc_log;
 
 /* The hook; `log` must outlive the context. */
