@@ -1,0 +1,210 @@
+/* Placing liars: numbers, seeds, majorities that are kept, harm that the greedy choice does. */
+#include "support/check.h"
+#include "support/graphs.h"
+
+#include <string.h>
+
+enum { AGENTS = 60 };
+
+static reef_graph_facts facts_with(const reef_graph *graph, const bool *liar)
+{
+    reef_csr csr = reef_graph_csr(graph);
+    reef_graph_facts facts;
+    assert_int_equal(reef_graph_check(NULL, &csr, liar, &facts, NULL), REEF_OK);
+    return facts;
+}
+
+static reef_status place(const reef_graph *graph, reef_placement placement, bool *liar, ptrdiff_t *placed)
+{
+    reef_csr csr = reef_graph_csr(graph);
+    return reef_graph_place_liars(NULL, &csr, &placement, liar, placed, NULL);
+}
+
+static void counts(void **state)
+{
+    static const struct {
+        reef_liars liars;
+        ptrdiff_t placed;
+    } cases[] = {
+        {{REEF_LIARS_COUNT, 0}, 0},       {{REEF_LIARS_COUNT, 7}, 7},       {{REEF_LIARS_COUNT, 60}, 60},
+        {{REEF_LIARS_FRACTION, 0.3}, 18}, {{REEF_LIARS_FRACTION, 0.05}, 3}, {{REEF_LIARS_FRACTION, 0.999}, 59},
+    };
+    (void)state;
+    reef_graph *graph = make_graph("ring:k=2", AGENTS, 0);
+    for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
+        for (int how = REEF_PLACE_RANDOM; how <= REEF_PLACE_WORST; how++) {
+            bool liar[AGENTS];
+            ptrdiff_t placed = -1;
+            memset(liar, true, sizeof liar);
+            assert_int_equal(
+                place(graph, (reef_placement){.how = (reef_place)how, .liars = cases[i].liars}, liar, &placed),
+                REEF_OK);
+            assert_int_equal(placed, cases[i].placed);
+            assert_int_equal(facts_with(graph, liar).liars, placed);
+        }
+    }
+    reef_graph_destroy(&graph);
+}
+
+static void seeds(void **state)
+{
+    bool a[AGENTS];
+    bool b[AGENTS];
+    bool c[AGENTS];
+    ptrdiff_t hits[AGENTS] = {0};
+    reef_placement random = {.liars = {REEF_LIARS_COUNT, 15}};
+    (void)state;
+    reef_graph *graph = make_graph("complete", AGENTS, 0);
+    assert_int_equal(place(graph, random, a, NULL), REEF_OK);
+    assert_int_equal(place(graph, random, b, NULL), REEF_OK);
+    random.seed = 1;
+    assert_int_equal(place(graph, random, c, NULL), REEF_OK);
+    assert_memory_equal(a, b, sizeof a);
+    assert_memory_not_equal(a, c, sizeof a);
+    for (random.seed = 0; random.seed < 2000; random.seed++) {
+        assert_int_equal(place(graph, random, a, NULL), REEF_OK);
+        for (ptrdiff_t k = 0; k < AGENTS; k++) {
+            hits[k] += a[k];
+        }
+    }
+    for (ptrdiff_t k = 0; k < AGENTS; k++) {
+        CHECK_CLOSE((double)hits[k] / 2000, 0.25, 0.05, "each agent is chosen alike");
+    }
+    reef_graph_destroy(&graph);
+}
+
+/* Majorities hold, and nobody more could have been made a liar. */
+static void majorities_are_kept(void **state)
+{
+    (void)state;
+    for (ptrdiff_t i = 0; i < graph_specs_count; i++) {
+        reef_graph *graph = make_graph(graph_specs[i], AGENTS, 2);
+        for (int how = REEF_PLACE_RANDOM; how <= REEF_PLACE_WORST; how++) {
+            bool liar[AGENTS];
+            ptrdiff_t placed = 0;
+            reef_placement most = {.how = (reef_place)how, .liars = {REEF_LIARS_MAX, 0}, .keep_majority = true};
+            assert_int_equal(place(graph, most, liar, &placed), REEF_OK);
+            CHECK(facts_with(graph, liar).by_count.holds, "%s: the majority is lost", graph_specs[i]);
+            for (ptrdiff_t k = 0; k < AGENTS; k++) {
+                if (!liar[k]) {
+                    liar[k] = true;
+                    CHECK(!facts_with(graph, liar).by_count.holds, "%s: agent %td could lie too", graph_specs[i], k);
+                    liar[k] = false;
+                }
+            }
+            /* exactly so many can be asked for; one more than there are agents cannot */
+            most.liars = (reef_liars){REEF_LIARS_COUNT, (double)placed};
+            assert_int_equal(place(graph, most, liar, &placed), REEF_OK);
+            most.liars.value = AGENTS + 1;
+            assert_int_equal(place(graph, most, liar, &placed), REEF_E_LIARS);
+        }
+        reef_graph_destroy(&graph);
+    }
+}
+
+static void shortage_is_said(void **state)
+{
+    bool liar[AGENTS];
+    ptrdiff_t placed = 0;
+    reef_error error;
+    (void)state;
+    reef_graph *graph = make_graph("complete", 11, 0);
+    reef_csr csr = reef_graph_csr(graph);
+    reef_placement six = {.liars = {REEF_LIARS_COUNT, 6}, .keep_majority = true};
+    assert_int_equal(reef_graph_place_liars(NULL, &csr, &six, liar, &placed, &error), REEF_E_LIARS);
+    assert_int_equal(placed, 5);
+    assert_non_null(strstr(error.text, "5 of 6"));
+    assert_true(facts_with(graph, liar).by_count.holds);
+    six.liars.kind = REEF_LIARS_MAX;
+    six.keep_majority = false;
+    assert_int_equal(reef_graph_place_liars(NULL, &csr, &six, liar, &placed, &error), REEF_E_ARG);
+    reef_graph_destroy(&graph);
+}
+
+/* The greedy choice finds the centre of a star, and breaks more neighbourhoods than chance does. */
+static void worst_is_worse(void **state)
+{
+    bool liar[AGENTS];
+    (void)state;
+    reef_graph *graph = make_graph("star:centre=17", AGENTS, 0);
+    assert_int_equal(
+        place(graph, (reef_placement){.how = REEF_PLACE_WORST, .liars = {REEF_LIARS_COUNT, 1}}, liar, NULL), REEF_OK);
+    assert_true(liar[17]);
+    reef_graph_destroy(&graph);
+    static const char *const specs[] = {"grid:torus=true", "regular:degree=6", "barabasi_albert", "geometric",
+                                        "watts_strogatz"};
+    for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
+        double chance = 0;
+        graph = make_graph(specs[i], AGENTS, 3);
+        for (uint64_t seed = 0; seed < 50; seed++) {
+            reef_placement random = {.liars = {REEF_LIARS_FRACTION, 0.25}, .seed = seed};
+            assert_int_equal(place(graph, random, liar, NULL), REEF_OK);
+            chance += (double)facts_with(graph, liar).by_count.failing / 50;
+        }
+        reef_placement worst = {.how = REEF_PLACE_WORST, .liars = {REEF_LIARS_FRACTION, 0.25}};
+        assert_int_equal(place(graph, worst, liar, NULL), REEF_OK);
+        double greedy = (double)facts_with(graph, liar).by_count.failing;
+        CHECK(greedy > 1.3 * chance + 1, "%s: greedy breaks %g, chance %g", specs[i], greedy, chance);
+        reef_graph_destroy(&graph);
+    }
+}
+
+static void lists(void **state)
+{
+    static const int32_t good[] = {3, 0};
+    static const int32_t twice[] = {3, 3};
+    static const int32_t outside[] = {3, 10};
+    static const int32_t many[] = {0, 1, 2, 3, 4};
+    bool liar[10];
+    ptrdiff_t placed = 0;
+    reef_placement list = {.how = REEF_PLACE_LIST, .list = good, .list_count = 2, .keep_majority = true};
+    (void)state;
+    reef_graph *graph = make_graph("complete", 10, 0);
+    assert_int_equal(place(graph, list, liar, &placed), REEF_OK);
+    assert_true(placed == 2 && liar[0] && !liar[1] && !liar[2] && liar[3]);
+    list.list = twice;
+    assert_int_equal(place(graph, list, liar, &placed), REEF_E_ARG);
+    list.list = outside;
+    assert_int_equal(place(graph, list, liar, &placed), REEF_E_ARG);
+    list.list = many;
+    list.list_count = 4;
+    assert_int_equal(place(graph, list, liar, &placed), REEF_OK);
+    list.list_count = 5;
+    assert_int_equal(place(graph, list, liar, &placed), REEF_E_LIARS);
+    list.keep_majority = false;
+    assert_int_equal(place(graph, list, liar, &placed), REEF_OK);
+    list.list = NULL;
+    assert_int_equal(place(graph, list, liar, &placed), REEF_E_ARG);
+    reef_graph_destroy(&graph);
+}
+
+/* Who hears a liar matters, not whom it hears. */
+static void directed(void **state)
+{
+    static const int32_t from[] = {0, 0, 0, 4, 4, 4};
+    static const int32_t to[] = {1, 2, 3, 3, 2, 1};
+    reef_link_list links = {6, from, to, NULL, true, false};
+    bool liar[5];
+    ptrdiff_t placed = 0;
+    reef_graph *graph = NULL;
+    (void)state;
+    assert_int_equal(reef_graph_create_links(NULL, &graph, 5, &links, NULL), REEF_OK);
+    reef_placement most = {.how = REEF_PLACE_WORST, .liars = {REEF_LIARS_MAX, 0}, .keep_majority = true};
+    assert_int_equal(place(graph, most, liar, &placed), REEF_OK);
+    /* 1, 2, 3 hear 0, 4 and themselves: one liar each. 0 goes first; then nobody hears 1, 2, 3, and 4 is free after them. */
+    assert_true(liar[0] && placed == 5);
+    most.liars = (reef_liars){REEF_LIARS_COUNT, 1};
+    assert_int_equal(place(graph, most, liar, &placed), REEF_OK);
+    assert_true(liar[0] && placed == 1);
+    reef_graph_destroy(&graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts),           cmocka_unit_test(seeds),          cmocka_unit_test(majorities_are_kept),
+        cmocka_unit_test(shortage_is_said), cmocka_unit_test(worst_is_worse), cmocka_unit_test(lists),
+        cmocka_unit_test(directed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
