@@ -1,0 +1,143 @@
+/* Spec strings of a catalogue: reading, presets, common fields, refusals, printing. */
+#include "base/memory.h"
+#include "base/spec.h"
+#include "support/check.h"
+
+#include <string.h>
+
+typedef struct boat_params {
+    int64_t masts;
+    char port[REEF_TEXT_SIZE];
+} boat_params;
+
+typedef struct shared_params {
+    bool wet;
+} shared_params;
+
+static const reef_field boat_fields[] = {
+    {.name = "masts",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(boat_params, masts),
+     .preset = "2",
+     .min = 1,
+     .max = 5},
+    {.name = "port", .type = REEF_FIELD_TEXT, .offset = offsetof(boat_params, port), .preset = "home"},
+};
+static const reef_field shared_fields[] = {
+    {.name = "wet", .type = REEF_FIELD_BOOL, .offset = offsetof(shared_params, wet), .preset = "false"},
+};
+static const reef_kind kinds[] = {
+    {"boat", "swims", "", boat_fields, COUNT(boat_fields), sizeof(boat_params)},
+    {"raft", "swims too", "", NULL, 0, 0},
+};
+
+static const reef_kind *kind_of(const void *user, ptrdiff_t i)
+{
+    (void)user;
+    return &kinds[i];
+}
+
+static const char *name_of(const void *user, ptrdiff_t i)
+{
+    return kind_of(user, i)->name;
+}
+
+static const rfi_catalogue catalogue = {"vessel", name_of, kind_of, NULL, COUNT(kinds)};
+
+static void reading_and_printing(void **state)
+{
+    static const struct {
+        const char *spec, *printed;
+    } cases[] = {
+        {"boat", "boat:masts=2,port=home,wet=false"},
+        {" boat : masts = 3 , wet=yes", "boat:masts=3,port=home,wet=true"},
+        {"boat:port=a=b:c d", "boat:masts=2,port=a=b:c d,wet=false"},
+        {"raft", "raft:wet=false"},
+        {"raft:wet=1", "raft:wet=true"},
+    };
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
+        shared_params shared;
+        rfi_target common = {{"vessel", shared_fields, COUNT(shared_fields)}, &shared, NULL};
+        ptrdiff_t index = -1;
+        void *params = NULL;
+        char text[200];
+        size_t used = 0;
+        assert_int_equal(rfi_spec_read(NULL, &catalogue, cases[i].spec, &common, &index, &params, NULL), REEF_OK);
+        rfi_spec_print(&kinds[index], params, &common, text, sizeof text, &used);
+        assert_string_equal(text, cases[i].printed);
+        rfi_release(NULL, params);
+    }
+}
+
+static void refusals(void **state)
+{
+    static const struct {
+        const char *spec, *says;
+    } cases[] = {
+        {"", "a vessel is missing"},
+        {"baot", "there is no vessel 'baot'; did you mean 'boat'"},
+        {"submarine", "there is no vessel 'submarine'; `reef list`"},
+        {"boat:", "should read key=value"},
+        {"boat:masts", "should read key=value"},
+        {"boat:masts=", "should read key=value"},
+        {"boat:=3", "should read key=value"},
+        {"boat:masts=9", "from 1 to 5"},
+        {"boat:sails=1", "masts, port"},
+        {"boat:masts=1,masts=1", "given twice"},
+        {"boat:wet=1,wet=1", "given twice"},
+        {"boat:masts=1,", "should read key=value"},
+        {"raft:masts=1", "has no parameter 'masts'"},
+    };
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
+        shared_params shared;
+        rfi_target common = {{"vessel", shared_fields, COUNT(shared_fields)}, &shared, NULL};
+        ptrdiff_t index = -1;
+        void *params = NULL;
+        reef_error error = {REEF_OK, ""};
+        assert_int_not_equal(rfi_spec_read(NULL, &catalogue, cases[i].spec, &common, &index, &params, &error), REEF_OK);
+        CHECK(strstr(error.text, cases[i].says), "\"%s\": '%s' does not say '%s'", cases[i].spec, error.text,
+              cases[i].says);
+        assert_null(params);
+    }
+}
+
+static void fields_of_others(void **state)
+{
+    boat_params boat = {0};
+    reef_error error;
+    rfi_target targets[] = {
+        {{"boat", boat_fields, COUNT(boat_fields)}, &boat, NULL},
+        {{"boat", shared_fields, COUNT(shared_fields)}, NULL, "belongs to the harbour"},
+    };
+    (void)state;
+    assert_int_equal(rfi_spec_set(targets, 2, (rfi_slice){"masts=4", 7}, &error), REEF_OK);
+    assert_int_equal(boat.masts, 4);
+    assert_int_equal(rfi_spec_set(targets, 2, (rfi_slice){"wet=1", 5}, &error), REEF_E_SYNTAX);
+    assert_string_equal(error.text, "wet= belongs to the harbour, not to boat");
+}
+
+static void long_specs(void **state)
+{
+    char text[RFI_SPEC_LENGTH_MAX + 2];
+    rfi_slice slice;
+    (void)state;
+    memset(text, 'x', sizeof text);
+    text[RFI_SPEC_LENGTH_MAX + 1] = '\0';
+    assert_int_equal(rfi_spec_text(text, &slice, NULL), REEF_E_SYNTAX);
+    text[RFI_SPEC_LENGTH_MAX] = '\0';
+    assert_int_equal(rfi_spec_text(text, &slice, NULL), REEF_OK);
+    assert_int_equal(slice.length, RFI_SPEC_LENGTH_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reading_and_printing),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(fields_of_others),
+        cmocka_unit_test(long_specs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
