@@ -30,15 +30,9 @@ static const char *rule_name(const void *context, ptrdiff_t i)
     return reef_rule_at(context, i)->name;
 }
 
-static reef_status find_rule(const reef_context *context, rfi_slice name, const reef_rule **rule, reef_error *error)
+static rfi_catalogue rules_of(const reef_context *context)
 {
-    rfi_catalogue rules = {.what = "rule", .name = rule_name, .user = context, .count = reef_rule_count(context)};
-    ptrdiff_t found = rfi_catalogue_find(&rules, name);
-    if (found < 0) {
-        return rfi_catalogue_unknown(&rules, name, error);
-    }
-    *rule = reef_rule_at(context, found);
-    return REEF_OK;
+    return (rfi_catalogue){.what = "rule", .name = rule_name, .user = context, .count = reef_rule_count(context)};
 }
 
 static reef_status set_parameters(reef_agg *agg, rfi_stage *stage, rfi_slice list, bool last, reef_error *error)
@@ -67,13 +61,13 @@ static reef_status add_stage(reef_agg *agg, rfi_slice text, bool last, reef_erro
     rfi_slice list;
     bool has_list = false;
     rfi_slice name = rfi_trim(rfi_cut(text, ':', &list, &has_list));
-    const reef_rule *rule = NULL;
+    rfi_catalogue rules = rules_of(agg->context);
+    const reef_rule *rule = reef_rule_at(agg->context, rfi_catalogue_find(&rules, name));
     if (name.length == 0) {
         return rfi_fail(error, REEF_E_SYNTAX, "a rule name is missing; a spec reads rule:key=value,... | rule:...");
     }
-    reef_status status = find_rule(agg->context, name, &rule, error);
-    if (status != REEF_OK) {
-        return status;
+    if (!rule) {
+        return rfi_catalogue_unknown(&rules, name, error);
     }
     if ((rule->mix != NULL) == last) {
         return rfi_fail(error, REEF_E_SYNTAX,
@@ -90,7 +84,7 @@ static reef_status add_stage(reef_agg *agg, rfi_slice text, bool last, reef_erro
     agg->count++;
     memset(stage->params, 0, rule->params_size);
     rfi_fields own = fields_of(rule);
-    status = rfi_fields_preset(&own, stage->params, error);
+    reef_status status = rfi_fields_preset(&own, stage->params, error);
     if (status == REEF_OK && has_list) {
         status = set_parameters(agg, stage, list, last, error);
     }

@@ -277,7 +277,7 @@ reef_status rfi_draft_build(const rfi_draft *draft, reef_graph *graph, reef_erro
     if (graph->senders && draft->weighted) {
         graph->weight = rfi_allocate_many(graph->context, links, sizeof *graph->weight);
     }
-    if (!graph->senders || (draft->weighted && !graph->weight)) {
+    if (!graph->start || !graph->senders || (draft->weighted && !graph->weight)) {
         return rfi_fail(error, REEF_E_NOMEM, "%s: no memory for %td agents and their links", draft->name,
                         draft->agents);
     }

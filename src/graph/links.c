@@ -227,7 +227,7 @@ reef_status reef_links_create(reef_context *context, reef_links **links, const c
     if (status != REEF_OK) {
         return status;
     }
-    bool fits = rfi_mul(graph_count, sizeof graphs[0], &bytes) && rfi_add(bytes, sizeof(reef_links), &bytes);
+    bool fits = rfi_mul(graph_count, sizeof(const reef_graph *), &bytes) && rfi_add(bytes, sizeof(reef_links), &bytes);
     reef_links *made = fits ? rfi_allocate(context, (size_t)bytes) : NULL;
     if (!made) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the links of %td graphs", graph_count);

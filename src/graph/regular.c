@@ -119,16 +119,13 @@ static bool repair(const pairing *p, int32_t *seen, rfi_rng *rng)
     return true;
 }
 
-/* Pairs and repairs; `mate` is freed by the caller. */
-static reef_status draw_pairing(const rfi_draft *draft, pairing *p, reef_error *error)
+static reef_status draw_pairing(const rfi_draft *draft, const pairing *p, reef_error *error)
 {
     enum { RESTARTS = 100 };
     rfi_rng rng;
     bool good = false;
-    p->mate = rfi_allocate_many(draft->context, p->ends, sizeof *p->mate);
     int32_t *order = rfi_allocate_many(draft->context, p->ends, sizeof *order);
-    if (!p->mate || !order) {
-        rfi_release(draft->context, order);
+    if (!order) {
         return rfi_fail(error, REEF_E_NOMEM, "regular: no memory for %d ends of links", (int)p->ends);
     }
     rfi_draft_rng(draft, 0, &rng);
@@ -190,6 +187,10 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
     bool dense = p->degree > (agents - 1) / 2;
     ptrdiff_t drawn = dense ? agents - 1 - (ptrdiff_t)p->degree : (ptrdiff_t)p->degree;
     pairing pairs = {(int32_t)drawn, (int32_t)(agents * drawn), NULL};
+    pairs.mate = rfi_allocate_many(draft->context, pairs.ends, sizeof *pairs.mate);
+    if (!pairs.mate) {
+        return rfi_fail(error, REEF_E_NOMEM, "regular: no memory for %d ends of links", (int)pairs.ends);
+    }
     if (drawn > 0) {
         status = draw_pairing(draft, &pairs, error);
     }

@@ -62,8 +62,11 @@ static rfi_numbers_item read_word(rfi_numbers *reader, double *value, reef_statu
     while (reader->ahead != EOF && reader->ahead != '\n' && reader->ahead != '#' && !is_between(reader->ahead)) {
         /* what does not fit is no number, and is shown cut */
         if (slice.length < sizeof word) {
-            bool shown = reader->ahead >= ' ' && reader->ahead < 0x7F;
-            word[slice.length++] = shown ? (char)reader->ahead : '?';
+            word[slice.length] = (char)reader->ahead;
+            if (reader->ahead < ' ' || reader->ahead >= 0x7F) {
+                word[slice.length] = '?';
+            }
+            slice.length++;
         }
         step(reader);
     }

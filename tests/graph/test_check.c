@@ -48,11 +48,11 @@ static void paths(const plain *m, const bool *liar, bool *connected, bool *primi
     unsigned now[MOST] = {0};
     unsigned any[MOST] = {0};
     unsigned all = 0;
-    for (ptrdiff_t l = 0; l < m->n; l++) {
-        for (ptrdiff_t k = 0; k < m->n; k++) {
+    for (ptrdiff_t l = 0; l < MOST; l++) {
+        for (ptrdiff_t k = 0; k < MOST; k++) {
             step[l] |= (unsigned)(m->a[l][k] > 0 && !liar[l] && !liar[k]) << k;
         }
-        all |= (unsigned)!liar[l] << l;
+        all |= (unsigned)(l < m->n && !liar[l]) << l;
         now[l] = 1U << l;
         any[l] = now[l];
     }
