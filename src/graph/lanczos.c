@@ -67,7 +67,7 @@ typedef struct lanczos {
     double *before, *now, *next; /* K each */
     double *alpha, *beta;        /* T so far; beta[m - 1] leads out of it */
     double *d, *e, *z;           /* copies to solve */
-    ptrdiff_t steps;
+    ptrdiff_t steps, most;
 } lanczos;
 
 static void project(const lanczos *z, double *x)
@@ -142,7 +142,7 @@ static void iterate(lanczos *z, double *scratch, reef_spectrum *spectrum)
     for (;;) {
         double miss = INFINITY;
         bool exhausted = advance(z, scratch) <= EXHAUSTED;
-        bool last = z->steps == z->op->max_iterations;
+        bool last = z->steps == z->most;
         if (!exhausted && !last && z->steps < next_look) {
             continue;
         }
@@ -175,12 +175,14 @@ static void begin(lanczos *z, const double *p)
 reef_status rfi_second_reversible(const rfi_operator *op, const double *p, reef_spectrum *spectrum, reef_error *error)
 {
     ptrdiff_t n = op->csr->agents;
-    ptrdiff_t steps = op->max_iterations;
+    ptrdiff_t enough = 4 * op->benign + 100; /* without rounding, as many steps as agents would do */
+    ptrdiff_t steps = op->max_iterations < enough ? op->max_iterations : enough;
     double *vectors = rfi_allocate_many(op->context, n, 5 * sizeof *vectors);
     double *small = rfi_allocate_many(op->context, steps, 5 * sizeof *small);
     reef_status status = REEF_OK;
     if (vectors && small) {
         lanczos z = {.op = op,
+                     .most = steps,
                      .root = vectors,
                      .before = vectors + n,
                      .now = vectors + 2 * n,

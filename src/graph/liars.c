@@ -79,7 +79,7 @@ static void place_random(placing *p, uint64_t seed)
 
 static bool is_worse(const placing *p, int32_t a, int32_t b)
 {
-    return p->harm[a] > p->harm[b] || (p->harm[a] == p->harm[b] && a < b);
+    return a < b ? p->harm[a] >= p->harm[b] : p->harm[a] > p->harm[b];
 }
 
 static void put(placing *p, ptrdiff_t at, int32_t c)

@@ -271,7 +271,7 @@ const reef_graph *reef_links_graph(const reef_links *links, int64_t round)
         init_rng(links, turn, 0, 0, USE_ORDER, &rng);
         return links->graphs[rfi_rng_below(&rng, (uint32_t)links->count)];
     }
-    return links->graphs[turn % links->count];
+    return links->graphs[(uint64_t)turn % (uint64_t)links->count];
 }
 
 bool reef_links_always_up(const reef_links *links)

@@ -98,6 +98,11 @@ static void allocators(void **state)
     reef_context_destroy(&context);
     assert_int_equal(atomic_load(&log.live), 0);
     assert_false(atomic_load(&log.broken));
+    assert_null(rfi_allocate_many(NULL, PTRDIFF_MAX, 8));
+    assert_null(rfi_allocate_many(NULL, -1, 8));
+    block = rfi_allocate_many(NULL, 0, 8); /* nothing is something to release */
+    assert_non_null(block);
+    rfi_release(NULL, block);
     block = rfi_allocate(NULL, 10);
     assert_non_null(block);
     rfi_release(NULL, block);

@@ -1,0 +1,64 @@
+/* The page docs/graphs.md speaks of every kind of graph, weights and links, and of every parameter with its default. */
+#include "support/check.h"
+
+#include <reef/graph.h>
+#include <stdio.h>
+#include <string.h>
+
+static char page[100000];
+
+static int load(void **state)
+{
+    FILE *file = fopen(REEF_SOURCE_DIR "/docs/graphs.md", "r");
+    (void)state;
+    if (!file) {
+        return -1;
+    }
+    size_t length = fread(page, 1, sizeof page - 1, file);
+    page[length] = '\0';
+    return fclose(file);
+}
+
+/* `text` is looked through up to `end`. */
+static void check_fields(const char *owner, const reef_field *fields, ptrdiff_t count, const char *text,
+                         const char *end)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        char want[100];
+        (void)snprintf(want, sizeof want, "`%s%s%s`", fields[i].name, fields[i].preset[0] ? "=" : "", fields[i].preset);
+        const char *found = strstr(text, want);
+        CHECK(found && found < end, "docs/graphs.md does not mention %s of %s", want, owner);
+    }
+}
+
+/* Weights from a file are looked up in the row of graphs from a file, which has the same parameters. */
+static void check_kinds(ptrdiff_t count, const reef_kind *(*at)(ptrdiff_t))
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const reef_kind *kind = at(i);
+        char row[100];
+        (void)snprintf(row, sizeof row, "\n| `%s` |", kind->name);
+        const char *from = strstr(page, row);
+        CHECK(from, "docs/graphs.md has no row for %s", kind->name);
+        check_fields(kind->name, kind->fields, kind->field_count, from, strchr(from + 1, '\n'));
+    }
+}
+
+static void everything_is_described(void **state)
+{
+    ptrdiff_t count = 0;
+    (void)state;
+    check_kinds(reef_graph_kind_count(), reef_graph_kind_at);
+    check_kinds(reef_weight_kind_count(), reef_weight_kind_at);
+    check_kinds(reef_link_kind_count(), reef_link_kind_at);
+    const reef_field *fields = reef_graph_common_fields(&count);
+    check_fields("all graphs", fields, count, page, page + strlen(page));
+    fields = reef_link_common_fields(&count);
+    check_fields("all links", fields, count, page, page + strlen(page));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_is_described)};
+    return cmocka_run_group_tests(tests, load, NULL);
+}
