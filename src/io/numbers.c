@@ -2,6 +2,7 @@
 #include "io/numbers.h"
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ reef_status rfi_numbers_open(rfi_numbers *reader, const char *path, reef_error *
 {
     FILE *file = fopen(path, "rb");
     if (!file) {
-        return rfi_fail(error, REEF_E_IO, "%s: %s", path, strerror(errno));
+        return rfi_fail(error, REEF_E_FILE, "%s: %s", path, strerror(errno));
     }
     *reader = (rfi_numbers){.name = path, .file = file, .line = 1};
     step(reader);
@@ -57,7 +58,7 @@ static void pass_comment(rfi_numbers *reader)
 /* The number that begins at `ahead`. */
 static rfi_numbers_item read_word(rfi_numbers *reader, double *value, reef_status *status, reef_error *error)
 {
-    char word[64];
+    char word[RFI_NUMBER_LENGTH_MAX + 1];
     rfi_slice slice = {word, 0};
     while (reader->ahead != EOF && reader->ahead != '\n' && reader->ahead != '#' && !is_between(reader->ahead)) {
         /* what does not fit is no number, and is shown cut */
@@ -70,7 +71,7 @@ static rfi_numbers_item read_word(rfi_numbers *reader, double *value, reef_statu
         }
         step(reader);
     }
-    if (!rfi_read_number(slice, value)) {
+    if (!rfi_read_real(slice, value)) {
         *status = rfi_fail(error, REEF_E_FORMAT, "%s:%td: '%.*s' is not a finite decimal number", reader->name,
                            reader->line, RFI_SHOW(slice));
         return RFI_NUMBERS_ERROR;
@@ -96,7 +97,7 @@ rfi_numbers_item rfi_numbers_next(rfi_numbers *reader, double *value, reef_statu
         }
     }
     if (reader->file && ferror(reader->file)) {
-        *status = rfi_fail(error, REEF_E_IO, "%s:%td: reading failed: %s", reader->name, reader->line, strerror(errno));
+        *status = rfi_fail(error, REEF_E_FILE, "%s:%td: reading failed: %s", reader->name, reader->line, strerror(errno));
         return RFI_NUMBERS_ERROR;
     }
     return RFI_NUMBERS_END;

@@ -26,7 +26,7 @@ typedef enum rfi_numbers_item {
     RFI_NUMBERS_ERROR
 } rfi_numbers_item;
 
-/* REEF_E_IO if the file cannot be opened. */
+/* REEF_E_FILE if the file cannot be opened. */
 reef_status rfi_numbers_open(rfi_numbers *reader, const char *path, reef_error *error);
 /* Reads `length` bytes of the caller instead. */
 void rfi_numbers_memory(rfi_numbers *reader, const char *name, const char *text, size_t length);

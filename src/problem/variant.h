@@ -8,8 +8,6 @@
 #include <reef/context.h>
 #include <stdbool.h>
 
-#define RFI_COUNT(array) ((ptrdiff_t)(sizeof(array) / sizeof((array)[0])))
-
 typedef struct rfi_variant {
     const char *name;
     const char *summary;  /* one line */

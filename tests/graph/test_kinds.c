@@ -357,8 +357,8 @@ static void bad_specs(void **state)
         {"watts_strogatz:k=4", 4, REEF_E_RANGE, "below"},
         {"barabasi_albert:m=5", 5, REEF_E_RANGE, "needs more than 5"},
         {"file", 5, REEF_E_SYNTAX, "path"},
-        {"file:path=/nowhere/at/all", 5, REEF_E_IO, "/nowhere/at/all: No such file"},
-        {"file:path=/", 5, REEF_E_IO, "directory"},
+        {"file:path=/nowhere/at/all", 5, REEF_E_FILE, "/nowhere/at/all: No such file"},
+        {"file:path=/", 5, REEF_E_FILE, "directory"},
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {

@@ -140,7 +140,7 @@ static void refusals(void **state)
         {"line", "hastings", &huge, REEF_E_WEIGHTS, "agent 1 is inf"},
         {"line", "hastings", &none, REEF_E_WEIGHTS, "agent 1"},
         {"line", "file", NULL, REEF_E_SYNTAX, "path"},
-        {"line", "file:path=/nowhere", NULL, REEF_E_IO, "/nowhere"},
+        {"line", "file:path=/nowhere", NULL, REEF_E_FILE, "/nowhere"},
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
