@@ -3,6 +3,7 @@
 #define REEF_REEF_H
 
 #include <reef/agg.h>
+#include <reef/attack.h>
 #include <reef/context.h>
 #include <reef/field.h>
 #include <reef/graph.h>

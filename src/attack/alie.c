@@ -1,0 +1,90 @@
+/* alie: "a little is enough". All liars send mu + z sigma (or minus), near enough to the honest rows to be believed.
+ *
+ * z=auto, for n agents of which f lie: with s = floor(n/2 + 1) - f honest supporters the liars are the majority, so z is the
+ * largest number with Phi(z) < (h - s) / h, h = n - f (share=honest), or < (n - s) / n (share=all, the first version of the paper).
+ */
+#include "attack/attack.h"
+
+#include "num/special.h"
+
+#include <math.h>
+
+typedef struct alie_params {
+    double z; /* NaN: auto */
+    int sign;
+    int share;
+} alie_params;
+
+enum { PLUS, MINUS };
+enum { HONEST, ALL };
+static const char *const signs[] = {"plus", "minus", NULL};
+static const char *const shares[] = {"honest", "all", NULL};
+static const char *const automatic[] = {"auto", NULL};
+
+static const reef_field alie_fields[] = {
+    {.name = "z",
+     .type = REEF_FIELD_REAL,
+     .offset = offsetof(alie_params, z),
+     .preset = "auto",
+     .min = 0,
+     .max = 1e30,
+     .unit = "standard deviations",
+     .help = "distance from the mean of the honest rows; auto: from the numbers of agents and liars",
+     .words = automatic},
+    {.name = "sign",
+     .type = REEF_FIELD_WORD,
+     .offset = offsetof(alie_params, sign),
+     .preset = "plus",
+     .unit = "",
+     .help = "on which side of the mean",
+     .words = signs},
+    {.name = "share",
+     .type = REEF_FIELD_WORD,
+     .offset = offsetof(alie_params, share),
+     .preset = "honest",
+     .unit = "",
+     .help = "z=auto: supporters counted among the honest agents, or among all",
+     .words = shares},
+};
+
+/* Where the liars are the majority alone, or nobody can be won, the quantile would be infinite: one half of an agent is left. */
+double rfi_alie_z(ptrdiff_t honest, ptrdiff_t liars, bool all)
+{
+    double h = honest > 0 ? (double)honest : 1;
+    double f = liars > 0 ? (double)liars : 0;
+    double supporters = floor((h + f) / 2 + 1) - f;
+    double whole = all ? h + f : h;
+    double share = (whole - supporters) / whole;
+    double margin = 0.5 / whole;
+    return rfi_normal_quantile(share < margin ? margin : share > 1 - margin ? 1 - margin : share);
+}
+
+static bool message(const void *params, const reef_attack_view *view, float *out)
+{
+    const alie_params *p = params;
+    double z = isnan(p->z) ? rfi_alie_z(view->honest, view->liars, p->share == ALL) : p->z;
+    double mean[RFI_ATTACK_BLOCK];
+    double deviation[RFI_ATTACK_BLOCK];
+    z = p->sign == MINUS ? -z : z;
+    for (ptrdiff_t from = 0; from < view->length; from += RFI_ATTACK_BLOCK) {
+        ptrdiff_t left = view->length - from;
+        ptrdiff_t count = left < RFI_ATTACK_BLOCK ? left : RFI_ATTACK_BLOCK;
+        rfi_attack_moments(view, from, count, mean, deviation);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            out[from + i] = rfi_to_float(mean[i] + z * deviation[i]);
+        }
+    }
+    return true;
+}
+
+const reef_attack_kind rfi_attack_alie = {
+    .kind = {.name = "alie",
+             .summary = "all liars a few standard deviations from the mean of the honest rows",
+             .citation =
+                 "Baruch, Baruch, Goldberg, A little is enough: circumventing defenses for distributed learning (2019)",
+             .fields = alie_fields,
+             .field_count = RFI_COUNT(alie_fields),
+             .params_size = sizeof(alie_params)},
+    .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS | REEF_ATTACK_SAME,
+    .message = message,
+};

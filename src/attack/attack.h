@@ -1,0 +1,75 @@
+/* Inside of attacks: the kinds, and what several of them need.
+ *
+ * Notation: x_1..x_n are the rows known, M coordinates of R lanes (repetitions) each; mu and sigma their mean and standard deviation
+ * (divisor n) per coordinate and lane. Sums run in double, over rows in the order given.
+ */
+#ifndef RFI_ATTACK_ATTACK_H
+#define RFI_ATTACK_ATTACK_H
+
+#include "base/fields.h"
+#include "num/rng.h"
+
+#include <float.h>
+#include <reef/attack.h>
+
+#define REEF_ATTACK(name) extern const reef_attack_kind rfi_attack_##name;
+#include "attack/attack_list.h"
+#undef REEF_ATTACK
+
+/* To float, without leaving the finite numbers; NaN stays. */
+static inline float rfi_to_float(double x)
+{
+    return x > (double)FLT_MAX ? FLT_MAX : x < -(double)FLT_MAX ? -FLT_MAX : (float)x;
+}
+
+/* ---- work ---- */
+
+/* Row number i of the view's work. */
+float *rfi_attack_row(const reef_attack_view *view, ptrdiff_t i);
+/* Room for 2 (known + 2) pointers in the view's work. */
+const float **rfi_attack_pointers(const reef_attack_view *view);
+
+/* ---- what to measure deviations from ---- */
+
+/* Messages are models. Attacks that the literature states for gradients or updates take the update to be message - previous;
+ * with reference=zero they treat the message itself so. */
+typedef enum rfi_reference { RFI_REFERENCE_ZERO, RFI_REFERENCE_PREVIOUS } rfi_reference;
+extern const char *const rfi_references[];
+
+#define RFI_FIELD_REFERENCE(params, default)                                                                           \
+    {                                                                                                                  \
+        .name = "reference", .type = REEF_FIELD_WORD, .offset = offsetof(params, reference), .preset = default,        \
+        .unit = "", .help = "what updates are measured from: zero, or the liar's model before this round",             \
+        .words = rfi_references                                                                                        \
+    }
+
+/* The row of the reference; NULL: zero. */
+static inline const float *rfi_reference_row(const reef_attack_view *view, int reference)
+{
+    return reference == RFI_REFERENCE_PREVIOUS ? view->previous : NULL;
+}
+/* SAME or SAME_PREVIOUS. */
+static inline unsigned rfi_reference_trait(int reference)
+{
+    return reference == RFI_REFERENCE_PREVIOUS ? REEF_ATTACK_SAME_PREVIOUS : REEF_ATTACK_SAME;
+}
+
+/* ---- statistics of the rows known ---- */
+
+/* Coordinates (times lanes) handled at a time, so that sums in double stay on the stack. */
+enum { RFI_ATTACK_BLOCK = 256 };
+
+/* mu and sigma (unless NULL) of the numbers from..from+count-1 of the rows, count <= RFI_ATTACK_BLOCK. Without rows: own and 0. */
+void rfi_attack_moments(const reef_attack_view *view, ptrdiff_t from, ptrdiff_t count, double *mean, double *deviation);
+/* mu as a row. */
+void rfi_attack_mean(const reef_attack_view *view, float *mean);
+
+/* z of ALIE for h honest agents and f liars; `all`: the share is of all agents instead of the honest ones. */
+double rfi_alie_z(ptrdiff_t honest, ptrdiff_t liars, bool all);
+
+/* ---- random numbers ---- */
+
+/* The stream of one lane. agent: the liar, or 0 for what all liars have in common; round: of the view, or 0 for what stays. */
+void rfi_attack_rng(const reef_attack_view *view, ptrdiff_t lane, ptrdiff_t agent, int64_t round, rfi_rng *rng);
+
+#endif
