@@ -7,6 +7,7 @@
 #include <reef/context.h>
 #include <reef/field.h>
 #include <reef/graph.h>
+#include <reef/problem.h>
 #include <reef/rule.h>
 #include <reef/status.h>
 #include <reef/version.h>

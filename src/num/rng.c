@@ -47,14 +47,14 @@ static uint64_t spread(uint64_t z)
 
 /* mix64 of the design: for a fixed purpose a bijection of the seed, and the other way round, so neighbouring seeds
  * never share a stream. The constant keeps (0, 0) off the all-zero key. */
-static uint64_t mix64(uint64_t seed, uint64_t purpose)
+uint64_t rfi_rng_key(uint64_t seed, uint64_t purpose)
 {
     return spread(spread(seed + UINT64_C(0x9E3779B97F4A7C15)) ^ purpose);
 }
 
 void rfi_rng_init(rfi_rng *rng, uint64_t seed, uint64_t purpose, uint32_t agent, uint32_t repetition, uint32_t round)
 {
-    const uint64_t key = mix64(seed, purpose);
+    const uint64_t key = rfi_rng_key(seed, purpose);
     *rng = (rfi_rng){
         .key = {(uint32_t)key, (uint32_t)(key >> 32)},
         .counter = {0, agent, repetition, round},

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t split_purpose = 0x73706C6974; /* "split" */
-
 enum { TASK_CLASSIFICATION, TASK_REGRESSION };
 
 typedef struct options {
@@ -113,7 +111,7 @@ static bool split(const reef_context *context, const options *o, ptrdiff_t count
     bool *is_test = rfi_allocate(context, (size_t)count * sizeof *is_test);
     *train = count - test;
     if (drawn && is_test) {
-        rfi_rng_init(&rng, (uint64_t)o->seed, split_purpose, 0, 0, 0);
+        rfi_rng_init(&rng, (uint64_t)o->seed, RFI_PURPOSE_SPLIT, 0, 0, 0);
         rfi_rng_permutation(&rng, drawn, count);
         for (ptrdiff_t i = 0; i < count; i++) {
             is_test[drawn[i]] = i < test;

@@ -5,8 +5,6 @@
 #include "base/memory.h"
 #include "problem/spread.h"
 
-static const uint64_t partition_purpose = 0x706172746974; /* "partit" */
-
 static const rfi_partition_kind *const kinds[] = {
 #define RFI_PARTITION(name) &rfi_partition_##name,
 #include "problem/partition_list.h"
@@ -84,7 +82,7 @@ static reef_status run(rfi_partition *p, const rfi_choice *choice, rfi_spread *s
     }
     rfi_arena arena = {.base = rfi_align(memory)};
     lay_out(&arena, s);
-    rfi_rng_init(&s->rng, s->in.seed, partition_purpose, 0, 0, 0);
+    rfi_rng_init(&s->rng, s->in.seed, RFI_PURPOSE_PARTITION, 0, 0, 0);
     reef_status status = kinds[choice->index]->assign(choice->params, s, error);
     if (status == REEF_OK) {
         rfi_repair(s, 1);

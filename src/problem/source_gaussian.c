@@ -6,9 +6,6 @@
 
 #include <math.h>
 
-static const uint64_t centre_purpose = 0x67617573732D63; /* "gauss-c" */
-static const uint64_t sample_purpose = 0x67617573732D78; /* "gauss-x" */
-
 typedef struct gaussian_params {
     int64_t dimension;
     int64_t classes;
@@ -56,8 +53,8 @@ static void make_sample(const gaussian_params *p, uint64_t seed, ptrdiff_t i, fl
     rfi_rng centre;
     rfi_rng noise;
     double spread = p->separation / sqrt(2.0 * (double)p->dimension);
-    rfi_rng_init(&centre, seed, centre_purpose, (uint32_t)(i % p->classes), 0, 0);
-    rfi_rng_init(&noise, seed, sample_purpose, (uint32_t)i, 0, 0);
+    rfi_rng_init(&centre, seed, RFI_PURPOSE_CENTRE, (uint32_t)(i % p->classes), 0, 0);
+    rfi_rng_init(&noise, seed, RFI_PURPOSE_SAMPLE, (uint32_t)i, 0, 0);
     for (ptrdiff_t j = 0; j < p->dimension; j++) {
         x[j] = (float)(spread * rfi_rng_normal(&centre) + rfi_rng_normal(&noise));
     }

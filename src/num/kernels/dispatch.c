@@ -1,13 +1,16 @@
 /* Choosing kernels: the last entry of the list that the processor can run and REEF_ISA allows. */
 #include "num/kernels/kernels.h"
+#include "num/normal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 extern const rfi_kernels rfi_kernels_portable_f32, rfi_kernels_portable_f64;
+extern rfi_normals rfi_normals_portable;
 #if defined(__x86_64__)
 extern const rfi_kernels rfi_kernels_avx2_f32, rfi_kernels_avx2_f64;
 extern const rfi_kernels rfi_kernels_avx512_f32, rfi_kernels_avx512_f64, rfi_kernels_avx512i_f32;
+extern rfi_normals rfi_normals_avx2, rfi_normals_avx512;
 #elif defined(__aarch64__)
 extern const rfi_kernels rfi_kernels_neon_f32, rfi_kernels_neon_f64;
 #endif
@@ -23,7 +26,15 @@ static const rfi_kernels *const all[][2] = {
     {&rfi_kernels_neon_f64, &rfi_kernels_neon_f32},
 #endif
 };
-enum { COUNT = sizeof all / sizeof all[0] };
+/* The same for normals; on Arm the compiler makes NEON code of the plain C. */
+static rfi_normals *const all_normals[] = {
+    rfi_normals_portable,
+#if defined(__x86_64__)
+    rfi_normals_avx2,
+    rfi_normals_avx512,
+#endif
+};
+enum { COUNT = sizeof all / sizeof all[0], NORMALS = sizeof all_normals / sizeof all_normals[0] };
 
 static bool runs_here(int index)
 {
@@ -72,6 +83,29 @@ const rfi_kernels *rfi_kernels_find(bool single)
         bool named = cap && strcmp(cap, all[i][true]->name) == 0;
         best = named || pays_here(i) ? all[i][single] : best;
         if (named) {
+            break;
+        }
+    }
+    return best;
+}
+
+rfi_normals *rfi_normals_at(int index, const char **name)
+{
+    if (index < 0 || index >= NORMALS || !runs_here(index)) {
+        return NULL;
+    }
+    *name = all[index][true]->name;
+    return all_normals[index];
+}
+
+rfi_normals *rfi_normals_find(void)
+{
+    const char *cap = getenv("REEF_ISA");
+    const char *name = NULL;
+    rfi_normals *best = NULL;
+    for (int i = 0; i < NORMALS && runs_here(i); i++) {
+        best = rfi_normals_at(i, &name);
+        if (cap && (strcmp(cap, name) == 0 || strcmp(cap, "scalar") == 0)) {
             break;
         }
     }

@@ -1,0 +1,112 @@
+/* What agents learn: problems, by name or your own.
+ *
+ * A problem gives every agent k a risk J_k(w) over models w of M numbers, and stochastic gradients of it. Models are float32. The
+ * data a gradient is made of are a pure function of (seed, agent, repetition, round, step): any thread or process may compute any
+ * gradient, in any order, and what rule, attack or strategy is under study does not change them.
+ *
+ * Lanes: R independent repetitions of an experiment may be run side by side. A model then is M x R numbers, the R repetitions of a
+ * coordinate next to each other: w[m * R + r]. Problems with REEF_PROBLEM_LANES take any R >= 1, the others R = 1.
+ */
+#ifndef REEF_PROBLEM_H
+#define REEF_PROBLEM_H
+
+#include <reef/context.h>
+#include <reef/field.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    REEF_PROBLEM_LANES = 1 << 0,   /* takes R > 1 */
+    REEF_PROBLEM_OPTIMUM = 1 << 1, /* knows w^o: has `optimum` */
+    REEF_PROBLEM_CLASSES = 1 << 2, /* classifies: score fills accuracies, labels can be flipped */
+};
+
+/* Gradients wanted of some agents at once. */
+typedef struct reef_batch {
+    ptrdiff_t count;            /* agents in this call */
+    const int32_t *agents;      /* which, ascending */
+    const float *const *models; /* per agent: M x lanes numbers where the gradient is taken */
+    float *const *gradients;    /* per agent: room for M x lanes numbers; may not overlap the models */
+    const bool *flipped;        /* per agent: learns from flipped labels (y -> classes - 1 - y); NULL: nobody */
+    int64_t round;              /* >= 0 */
+    int32_t step;               /* local step within the round, >= 0 */
+    int32_t size;               /* samples per gradient, >= 1; 0: all of the agent's data (problems with `samples`) */
+    int32_t lanes;              /* R */
+    int32_t repetition;         /* number of lane 0's repetition */
+    void *work;                 /* work_size(size, lanes) bytes, 64-byte aligned, of the calling thread alone */
+} reef_batch;
+
+/* How good a model is, on data apart from the training data where there are such. */
+typedef struct reef_score {
+    double loss;
+    double accuracy;       /* 0..1, NaN if the problem does not classify */
+    double worst_accuracy; /* of the class that fares worst, NaN likewise */
+} reef_score;
+
+typedef struct reef_problem_setup {
+    const reef_context *context;
+    ptrdiff_t agents; /* K >= 1 */
+    uint64_t seed;
+} reef_problem_setup;
+
+/* A kind of problem. state: what create made. Callbacks are called from several threads at once with the same state, which they must
+ * not change; only create may fail. */
+typedef struct reef_problem_kind {
+    reef_kind kind;
+    unsigned traits;
+    reef_status (*create)(const void *params, const reef_problem_setup *setup, void **state, reef_error *error);
+    void (*destroy)(void *state);
+    ptrdiff_t (*dimension)(const void *state);
+    size_t (*work_size)(const void *state, ptrdiff_t size, ptrdiff_t lanes);
+    /* Where all agents start (M x lanes); NULL: at 0. */
+    void (*start)(const void *state, ptrdiff_t lanes, ptrdiff_t repetition, float *model);
+    void (*gradients)(const void *state, const reef_batch *batch);
+    /* Minimiser of agent k's risk at a time (it may drift) and repetition, M numbers; agent -1: of the sum of all risks with weights p
+     * (K numbers, NULL: equal ones), which is the limit point of the theorem. */
+    void (*optimum)(const void *state, ptrdiff_t agent, const double *p, int64_t round, ptrdiff_t repetition,
+                    double *w);
+    /* Expected excess risk of agent k at w (M numbers, one repetition), for excess MSE; NULL: unknown. */
+    double (*excess)(const void *state, ptrdiff_t agent, int64_t round, ptrdiff_t repetition, const double *w);
+    /* Predicted steady-state MSD of the average over agents with Perron vector p, step sizes mu (K each) and batch size; NULL: unknown. */
+    double (*theory)(const void *state, const double *p, const double *mu, ptrdiff_t size);
+    /* Score of one model (one repetition); NULL: none. */
+    void (*score)(const void *state, const float *model, reef_score *score, void *work);
+    /* Training samples of an agent, for sample-count weights; NULL: unlimited data, all alike. */
+    ptrdiff_t (*samples)(const void *state, ptrdiff_t agent);
+    /* Noise variance of an agent, for weights by relative variance; NULL: unknown. */
+    double (*variance)(const void *state, ptrdiff_t agent);
+} reef_problem_kind;
+
+/* A problem made for K agents. */
+typedef struct reef_problem reef_problem;
+
+/* spec: kind:key=value,... for instance "lms:dimension=10,noise=0.01" or "softmax:data=digits,partition=dirichlet". */
+REEF_API reef_status reef_problem_create(reef_context *context, reef_problem **problem, const char *spec,
+                                         ptrdiff_t agents, uint64_t seed, reef_error *error);
+/* The same with a kind of your own; params as its field table says, NULL: all presets. */
+REEF_API reef_status reef_problem_create_own(reef_context *context, reef_problem **problem,
+                                             const reef_problem_kind *kind, const void *params, ptrdiff_t agents,
+                                             uint64_t seed, reef_error *error);
+REEF_API void reef_problem_destroy(reef_problem **problem);
+
+REEF_API const reef_problem_kind *reef_problem_kind_of(const reef_problem *problem);
+REEF_API const void *reef_problem_state(const reef_problem *problem);
+REEF_API ptrdiff_t reef_problem_agents(const reef_problem *problem);
+REEF_API ptrdiff_t reef_problem_dimension(const reef_problem *problem);
+/* The full spec with every parameter; returns its length. */
+REEF_API size_t reef_problem_print(const reef_problem *problem, char *text, size_t size);
+
+/* The kinds there are; index out of range or unknown name: NULL. */
+REEF_API ptrdiff_t reef_problem_count(void);
+REEF_API const reef_problem_kind *reef_problem_at(ptrdiff_t index);
+REEF_API const reef_problem_kind *reef_problem_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
