@@ -7,6 +7,7 @@
 #include <reef/context.h>
 #include <reef/field.h>
 #include <reef/graph.h>
+#include <reef/learn.h>
 #include <reef/problem.h>
 #include <reef/rule.h>
 #include <reef/status.h>

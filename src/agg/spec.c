@@ -177,6 +177,13 @@ size_t reef_agg_print(const reef_agg *agg, char *text, size_t size)
     return used;
 }
 
+static bool is_elementwise(const reef_agg *agg)
+{
+    const rfi_stage *last = &agg->stages[agg->count - 1];
+    bool floor = last->rule->relative_floor && last->rule->relative_floor(last->params) > 0;
+    return agg->count == 1 && last->rule->column && !last->rule->weigh && !floor;
+}
+
 unsigned reef_agg_traits(const reef_agg *agg)
 {
     unsigned traits = ~0U;
@@ -187,7 +194,8 @@ unsigned reef_agg_traits(const reef_agg *agg)
         memory |= own & (REEF_TRAIT_CENTRE | REEF_TRAIT_SELF);
         traits &= own;
     }
-    return (traits & ~(unsigned)(REEF_TRAIT_CENTRE | REEF_TRAIT_SELF)) | memory;
+    traits = (traits & ~(unsigned)(REEF_TRAIT_CENTRE | REEF_TRAIT_SELF | REEF_TRAIT_ELEMENTWISE)) | memory;
+    return is_elementwise(agg) ? traits | REEF_TRAIT_ELEMENTWISE : traits;
 }
 
 ptrdiff_t rfi_stage_liars(const rfi_stage *stage, ptrdiff_t n)

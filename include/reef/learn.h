@@ -1,0 +1,110 @@
+/* Learning over networks: agents adapt their models to their own data, exchange them, and combine what they hear.
+ *
+ * A run is K agents, a problem, a strategy and a rule; some agents may lie. One round:
+ *     adapt      phi_k = w_k - mu_k grad J_k(w_k)       every agent, from its own data
+ *     exchange   liars send what the attack says, the others phi_k
+ *     combine    w_k = rule(phi_l of those k hears)     or the server for all
+ * in the order the strategy says. Same setup, same bits: whatever the number of threads, and after a stop and a resume from a saved
+ * state. A run never ends because of what a liar sent: an agent without a usable message keeps its own phi, and it is counted.
+ *
+ * R repetitions with independent data can run side by side in vector lanes (setup.lanes) where problem, attack and rule allow it.
+ */
+#ifndef REEF_LEARN_H
+#define REEF_LEARN_H
+
+#include <reef/agg.h>
+#include <reef/attack.h>
+#include <reef/graph.h>
+#include <reef/problem.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reef_run reef_run;
+
+/* What a run is made of. All objects must outlive the run; arrays are copied. */
+typedef struct reef_run_setup {
+    const reef_problem *problem; /* for K agents */
+    const char *strategy;        /* spec, for instance "diffusion:mu=0.01" or "federated:fraction=0.5,steps=5" */
+    const reef_agg *rule;        /* NULL where the strategy needs none (local, oracle, rsa, rsa_tv) */
+    const reef_links *links;     /* who hears whom; NULL for strategies with a server */
+    const reef_attack *attack;   /* NULL: the liars, if any, send what honest agents would */
+    const bool *liar;            /* K flags, NULL: nobody lies */
+    const double *step_factor;   /* K factors on the strategy's step size, NULL: 1 */
+    uint64_t seed;               /* of the strategy's and the attack's own draws; data have the problem's seed */
+    ptrdiff_t lanes;             /* R, 0: 1 */
+    ptrdiff_t repetition;        /* number of lane 0's repetition */
+    bool trust;                  /* keep the effective weights of every combine */
+} reef_run_setup;
+
+/* Counters since round 0, over all lanes alike. */
+typedef struct reef_run_counts {
+    int64_t rounds;
+    int64_t messages;  /* sent from one agent to another or between agent and server */
+    int64_t bytes;     /* of one repetition's numbers in them */
+    int64_t gradients; /* computed */
+    int64_t kept;      /* combines without a usable message: the agent kept its own phi, the server its model */
+    int64_t dropped;   /* rows left out by the rule because they held NaN or Inf */
+    int64_t silent;    /* expected messages that never came: silent liars, failed agents */
+    int64_t late;      /* messages that came too late to be used */
+} reef_run_counts;
+
+REEF_API reef_status reef_run_create(reef_context *context, reef_run **run, const reef_run_setup *setup,
+                                     reef_error *error);
+REEF_API void reef_run_destroy(reef_run **run);
+/* Runs some more rounds. */
+REEF_API reef_status reef_run_step(reef_run *run, int64_t rounds, reef_error *error);
+
+REEF_API int64_t reef_run_round(const reef_run *run);
+REEF_API ptrdiff_t reef_run_agents(const reef_run *run);
+REEF_API ptrdiff_t reef_run_dimension(const reef_run *run); /* M */
+REEF_API ptrdiff_t reef_run_lanes(const reef_run *run);     /* R */
+/* w_k, M x R numbers; with a server the server's model for all agents it serves. Valid until the next step. */
+REEF_API const float *reef_run_model(const reef_run *run, ptrdiff_t agent);
+REEF_API reef_run_counts reef_run_counts_of(const reef_run *run);
+/* True if the graph's weights were replaced by uniform ones, because the rule cannot use weights. */
+REEF_API bool reef_run_uniform(const reef_run *run);
+/* The full spec of the strategy; returns its length. */
+REEF_API size_t reef_run_print(const reef_run *run, char *text, size_t size);
+
+/* Who believed whom in the last round (setup.trust): the effective weight abar_lk, averaged over coordinates, that receiver k gave to
+ * sender l. Receivers are the agents, or 0 with a server. Returns the number of senders, at most `room`. */
+REEF_API ptrdiff_t reef_run_trust(const reef_run *run, ptrdiff_t receiver, int32_t *senders, double *share,
+                                  ptrdiff_t room);
+
+/* The state of a run, to go on with later: written atomically. Loading needs a run created from the same setup (checked), at any
+ * round; it fails without changing the run if the file is not whole or not its own. */
+REEF_API reef_status reef_run_save(const reef_run *run, const char *path, reef_error *error);
+REEF_API reef_status reef_run_load(reef_run *run, const char *path, reef_error *error);
+
+/* ---- metrics, over the benign agents ---- */
+
+/* Mean square deviation: mean over benign agents of |w_k - w^o|^2, per lane (R numbers). With per-agent minimisers w^o is that of
+ * the sum of the benign risks with weights p (K numbers, for instance the Perron vector; NULL: equal ones). */
+REEF_API reef_status reef_run_msd(const reef_run *run, const double *p, double *msd, reef_error *error);
+/* Excess risk, mean over benign agents, per lane. */
+REEF_API reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *error);
+/* Mean over benign agents of |w_k - mean w|^2, per lane. */
+REEF_API void reef_run_consensus(const reef_run *run, double *distance);
+/* Mean over benign agents of the score of their models; agents with the same model are scored once. R must be 1. */
+REEF_API reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *error);
+
+/* How trust was given in the last round (setup.trust). Fair share: 1. */
+typedef struct reef_trust_facts {
+    double honest; /* mean effective weight of honest senders over their fair share */
+    double liars;  /* the same of liars; NaN without any */
+    double
+        auc; /* probability that an honest sender is trusted more than a liar heard by the same receiver; ties half; NaN */
+} reef_trust_facts;
+REEF_API reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts, reef_error *error);
+
+/* The strategies there are; index out of range or unknown name: NULL. */
+REEF_API ptrdiff_t reef_strategy_count(void);
+REEF_API const reef_kind *reef_strategy_at(ptrdiff_t index);
+REEF_API const reef_kind *reef_strategy_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

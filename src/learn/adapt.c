@@ -1,0 +1,114 @@
+/* Gradient steps: phi_k = w_k - mu_k v_k, where v_k is the gradient or, with momentum, v_k = beta v_k + (1 - beta) g_k. */
+#include "learn/run.h"
+
+#include <math.h>
+
+const char *const rfi_schedule_words[] = {"constant", "inverse", "sqrt", "piecewise", NULL};
+
+double rfi_step_size(const reef_run *run, ptrdiff_t k, int64_t round)
+{
+    const rfi_adapt *a = run->adapt;
+    double mu = a->mu * (run->step_factor && k >= 0 ? run->step_factor[k] : 1);
+    switch ((rfi_schedule)a->schedule) {
+    case RFI_INVERSE:
+        return mu / (1 + (double)round / a->decay);
+    case RFI_SQRT:
+        return mu / sqrt(1 + (double)round / a->decay);
+    case RFI_PIECEWISE:
+        return mu * pow(a->factor, (double)(round / a->every));
+    case RFI_CONSTANT:
+        break;
+    }
+    return mu;
+}
+
+/* to = base - mu to, where to holds the gradient. */
+static void move(ptrdiff_t length, const float *restrict base, float mu, float *restrict to)
+{
+    for (ptrdiff_t i = 0; i < length; i++) {
+        to[i] = base[i] - mu * to[i];
+    }
+}
+
+/* velocity = beta velocity + (1 - beta) gradient; the gradient becomes it. */
+static void smooth(ptrdiff_t length, float beta, float *restrict velocity, float *restrict gradient)
+{
+    for (ptrdiff_t i = 0; i < length; i++) {
+        velocity[i] = beta * velocity[i] + (1 - beta) * gradient[i];
+        gradient[i] = velocity[i];
+    }
+}
+
+static bool learns_from_flipped(const reef_run *run, int64_t round)
+{
+    const reef_attack *attack = run->setup.attack;
+    return attack && run->liars && (reef_attack_traits(attack) & REEF_ATTACK_LABELS) &&
+           reef_attack_active(attack, round);
+}
+
+/* Gradients of agents agents[0..count) at models[i] into gradients[i]. */
+static void gradients(const reef_run *run, rfi_learner *learner, ptrdiff_t count, const int32_t *agents,
+                      const float *const *models, float *const *to, int64_t round, int64_t step)
+{
+    bool flipped[RFI_CHUNK_AGENTS];
+    bool any = learns_from_flipped(run, round);
+    for (ptrdiff_t i = 0; any && i < count; i++) {
+        flipped[i] = run->liar[agents[i]];
+    }
+    const reef_batch batch = {.count = count,
+                              .agents = agents,
+                              .models = models,
+                              .gradients = to,
+                              .flipped = any ? flipped : NULL,
+                              .round = round,
+                              .step = (int32_t)step,
+                              .size = (int32_t)run->adapt->batch,
+                              .lanes = (int32_t)run->lanes,
+                              .repetition = (int32_t)run->setup.repetition,
+                              .work = learner->batch_work};
+    reef_problem_kind_of(run->setup.problem)->gradients(reef_problem_state(run->setup.problem), &batch);
+    learner->counts.gradients += count;
+}
+
+static void adapt_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
+{
+    const rfi_adaption *how = job;
+    int32_t agents[RFI_CHUNK_AGENTS] = {0};
+    const float *models[RFI_CHUNK_AGENTS] = {NULL};
+    float *rows[RFI_CHUNK_AGENTS] = {NULL};
+    for (ptrdiff_t k = from; k < to; k++) {
+        agents[k - from] = (int32_t)k;
+        models[k - from] = how->at_models ? rfi_model(run, k) : rfi_row(run, how->at, k);
+        rows[k - from] = rfi_row(run, how->to, k);
+    }
+    gradients(run, learner, to - from, agents, models, rows, run->round, how->step);
+    for (ptrdiff_t k = from; k < to; k++) {
+        if (run->velocity) {
+            smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), rows[k - from]);
+        }
+        const float *base = how->at_models ? models[k - from] : rfi_row(run, how->base, k);
+        move(run->length, base, (float)rfi_step_size(run, k, run->round), rows[k - from]);
+    }
+}
+
+void rfi_adapt_all(reef_run *run, const rfi_adaption *how)
+{
+    rfi_adaption job = *how;
+    rfi_run_ranges(run, run->agents, RFI_CHUNK_AGENTS, adapt_range, &job);
+}
+
+void rfi_adapt_one(reef_run *run, rfi_learner *learner, ptrdiff_t k, int64_t round, int64_t step, float *model,
+                   float *gradient)
+{
+    int32_t agent = (int32_t)k;
+    const float *models[1] = {model};
+    float *rows[1] = {gradient};
+    gradients(run, learner, 1, &agent, models, rows, round, step);
+    if (run->velocity) {
+        smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), gradient);
+    }
+    float mu = (float)rfi_step_size(run, k, round);
+    for (ptrdiff_t i = 0; i < run->length; i++) {
+        model[i] -= mu * gradient[i];
+    }
+}

@@ -1,0 +1,462 @@
+/* Combining: w_k = rule(sent_l, l in N_k) for every receiver, or once for the server.
+ *
+ * Receivers with equal neighbourhoods (same senders, same weights) get the same result, so it is made once per class of them: in a
+ * complete graph once for all. Each worker has plans for a few sizes of neighbourhoods; smaller ones leave rows with weight 0. */
+#include "base/error.h"
+#include "learn/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXACT_SIZES = 8 };
+
+/* ---- who hears whom ---- */
+
+/* One receiver's neighbourhood in this round. */
+typedef struct hearing {
+    const int32_t *senders;
+    const double *weights;
+    ptrdiff_t count;
+} hearing;
+
+static hearing hear(const reef_run *run, rfi_learner *learner, ptrdiff_t k)
+{
+    const reef_links *links = run->setup.links;
+    if (reef_links_always_up(links)) {
+        reef_csr csr = reef_graph_csr(reef_links_graph(links, run->round));
+        ptrdiff_t start = csr.start[k];
+        return (hearing){csr.senders + start, csr.weight + start, csr.start[k + 1] - start};
+    }
+    ptrdiff_t count = reef_links_eval(links, run->round, k, learner->senders, learner->weights + run->largest);
+    return (hearing){learner->senders, learner->weights + run->largest, count};
+}
+
+static bool same_column(const reef_csr *csr, ptrdiff_t a, ptrdiff_t b)
+{
+    ptrdiff_t count = csr->start[a + 1] - csr->start[a];
+    return csr->start[b + 1] - csr->start[b] == count &&
+           memcmp(csr->senders + csr->start[a], csr->senders + csr->start[b], (size_t)count * sizeof(int32_t)) == 0 &&
+           memcmp(csr->weight + csr->start[a], csr->weight + csr->start[b], (size_t)count * sizeof(double)) == 0;
+}
+
+static uint64_t hash_column(const reef_csr *csr, ptrdiff_t k)
+{
+    uint64_t hash = 1469598103934665603U;
+    for (ptrdiff_t i = csr->start[k]; i < csr->start[k + 1]; i++) {
+        uint64_t bits;
+        memcpy(&bits, &csr->weight[i], sizeof bits);
+        hash = (hash ^ (uint64_t)csr->senders[i]) * 1099511628211U;
+        hash = (hash ^ (bits >> 20)) * 1099511628211U;
+    }
+    return hash;
+}
+
+/* Classes by an open hash table of receivers; `table` has a power of two of places, at least 2 K. */
+static void find_classes(reef_run *run, const reef_csr *csr, int32_t *table, ptrdiff_t places)
+{
+    for (ptrdiff_t i = 0; i < places; i++) {
+        table[i] = -1;
+    }
+    run->classes = 0;
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        ptrdiff_t at = (ptrdiff_t)(hash_column(csr, k) & (uint64_t)(places - 1));
+        while (table[at] >= 0 && !same_column(csr, table[at], k)) {
+            at = (at + 1) & (places - 1);
+        }
+        if (table[at] < 0) {
+            table[at] = (int32_t)k;
+            run->class_first[run->classes] = (int32_t)k;
+            run->class_of[k] = (int32_t)run->classes++;
+        } else {
+            run->class_of[k] = run->class_of[table[at]];
+        }
+    }
+}
+
+/* Results can be shared when nothing depends on the receiver itself, in any round. */
+static bool may_share(const reef_run *run)
+{
+    bool by_receiver = rfi_lies_can_differ(run);
+    bool keeps_self = run->setup.rule && (reef_agg_traits(run->setup.rule) & REEF_TRAIT_SELF);
+    bool one_graph = reef_links_graph(run->setup.links, 0) == reef_links_graph(run->setup.links, INT64_MAX / 2) &&
+                     reef_links_always_up(run->setup.links);
+    return one_graph && !by_receiver && !keeps_self;
+}
+
+static reef_status classify(reef_run *run, reef_error *error)
+{
+    run->class_of = rfi_run_take(run, run->agents, sizeof(int32_t));
+    run->class_first = rfi_run_take(run, run->agents, sizeof(int32_t));
+    run->class_size = rfi_run_take(run, run->agents, sizeof(int32_t));
+    ptrdiff_t places = 4;
+    while (places < 2 * run->agents) {
+        places *= 2;
+    }
+    int32_t *table = rfi_run_take(run, places, sizeof(int32_t));
+    if (!run->class_of || !run->class_first || !run->class_size || !table) {
+        rfi_release(run->context, table);
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
+    }
+    run->shares_classes = may_share(run);
+    if (run->shares_classes) {
+        reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
+        find_classes(run, &csr, table, places);
+    } else {
+        run->classes = run->agents;
+        for (ptrdiff_t k = 0; k < run->agents; k++) {
+            run->class_of[k] = run->class_first[k] = (int32_t)k;
+        }
+    }
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        run->class_size[run->class_of[k]]++;
+    }
+    rfi_release(run->context, table);
+    return REEF_OK;
+}
+
+/* ---- plans ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    ptrdiff_t x = *(const ptrdiff_t *)a;
+    ptrdiff_t y = *(const ptrdiff_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sizes of neighbourhoods: as they are if few, else powers of two up to the largest. */
+static void list_sizes(reef_run *run, ptrdiff_t *sizes, const bool *occurs)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t n = 1; n <= run->largest && count <= EXACT_SIZES; n++) {
+        if (occurs[n] || n == run->largest) {
+            sizes[count++] = n;
+        }
+    }
+    if (count > EXACT_SIZES) {
+        count = 0;
+        for (ptrdiff_t n = 4; n < run->largest; n *= 2) {
+            sizes[count++] = n;
+        }
+        sizes[count++] = run->largest;
+    }
+    qsort(sizes, (size_t)count, sizeof *sizes, ascending);
+    run->size_count = count;
+}
+
+static reef_status find_sizes(reef_run *run, reef_error *error)
+{
+    run->sizes = rfi_run_take(run, EXACT_SIZES + 40, sizeof(ptrdiff_t));
+    bool *occurs = rfi_run_take(run, run->largest + 1, sizeof(bool));
+    if (!run->sizes || !occurs) {
+        rfi_release(run->context, occurs);
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
+    }
+    if (run->setup.links && reef_links_always_up(run->setup.links)) {
+        reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
+        for (ptrdiff_t k = 0; k < run->agents; k++) {
+            occurs[csr.start[k + 1] - csr.start[k]] = true;
+        }
+    }
+    list_sizes(run, run->sizes, occurs);
+    rfi_release(run->context, occurs);
+    return REEF_OK;
+}
+
+static reef_status make_plan(reef_run *run, rfi_applier *applier, ptrdiff_t rows, ptrdiff_t workers, reef_error *error)
+{
+    const reef_shape shape = {
+        .rows = rows, .segments = 1, .lengths = &run->length, .dtype = REEF_F32, .workers = workers};
+    applier->rows = rows;
+    return reef_plan_create(&applier->plan, run->setup.rule, &shape, error);
+}
+
+static reef_status prepare_learner(reef_run *run, rfi_learner *learner, reef_error *error)
+{
+    reef_status status = REEF_OK;
+    ptrdiff_t workers = run->server ? 0 : 1; /* the server's one aggregation may use all threads */
+    learner->appliers = rfi_run_take(run, run->size_count, sizeof(rfi_applier));
+    if (!learner->appliers) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
+    }
+    for (ptrdiff_t i = 0; status == REEF_OK && i < run->size_count; i++) {
+        status = make_plan(run, &learner->appliers[i], run->sizes[i], workers, error);
+    }
+    bool tries = run->setup.attack && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_RULE);
+    if (status == REEF_OK && tries) {
+        status = make_plan(run, &learner->trial, run->agents, 1, error);
+    }
+    if (status == REEF_OK && run->setup.trust) {
+        status = reef_report_create_in(run->context, &learner->report, run->largest, error);
+    }
+    return status;
+}
+
+static const rfi_applier *applier_for(const reef_run *run, const rfi_learner *learner, ptrdiff_t rows)
+{
+    ptrdiff_t i = 0;
+    while (i + 1 < run->size_count && run->sizes[i] < rows) {
+        i++;
+    }
+    return &learner->appliers[i];
+}
+
+/* ---- memory of the rule and trust ---- */
+
+static reef_status prepare_states(reef_run *run, reef_error *error)
+{
+    if (!(reef_agg_traits(run->setup.rule) & REEF_TRAIT_CENTRE)) {
+        return REEF_OK;
+    }
+    reef_status status = REEF_OK;
+    const reef_shape shape = {.rows = run->largest, .segments = 1, .lengths = &run->length, .dtype = REEF_F32};
+    run->states = rfi_run_take(run, run->classes, sizeof(reef_state *));
+    if (!run->states) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for the rule's state at %td receivers", run->classes);
+    }
+    for (ptrdiff_t i = 0; status == REEF_OK && i < run->classes; i++) {
+        status = reef_state_create(&run->states[i], run->setup.rule, &shape, error);
+    }
+    return status;
+}
+
+static reef_status prepare_trust(reef_run *run, reef_error *error)
+{
+    ptrdiff_t room = 0;
+    if (!run->setup.trust) {
+        return REEF_OK;
+    }
+    bool fits = rfi_mul(run->classes, run->largest, &room);
+    run->trust = fits ? rfi_run_take(run, room, sizeof(double)) : NULL;
+    run->trust_senders = fits ? rfi_run_take(run, room, sizeof(int32_t)) : NULL;
+    run->trust_counts = rfi_run_take(run, run->classes, sizeof(ptrdiff_t));
+    if (!run->trust || !run->trust_senders || !run->trust_counts) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for the trust of %td receivers in %td senders", run->classes,
+                        run->largest);
+    }
+    return REEF_OK;
+}
+
+reef_status rfi_combine_prepare(reef_run *run, reef_error *error)
+{
+    reef_status status = REEF_OK;
+    run->largest = run->setup.links ? reef_links_largest(run->setup.links) : run->agents;
+    run->classes = 1; /* the server */
+    if (run->setup.links) {
+        status = classify(run, error);
+    }
+    if (status == REEF_OK && run->uses_rule) {
+        run->uniform = !(reef_agg_traits(run->setup.rule) & REEF_TRAIT_WEIGHTS);
+        status = find_sizes(run, error);
+    }
+    for (ptrdiff_t i = 0; status == REEF_OK && run->uses_rule && i < (run->server ? 1 : run->workers); i++) {
+        status = prepare_learner(run, &run->learners[i], error);
+    }
+    if (status == REEF_OK && run->uses_rule) {
+        status = prepare_states(run, error);
+    }
+    return status == REEF_OK ? prepare_trust(run, error) : status;
+}
+
+/* One aggregation of n zero rows. */
+static reef_status try_size(reef_run *run, ptrdiff_t n, reef_error *error)
+{
+    rfi_learner *learner = &run->learners[0];
+    const rfi_applier *applier = applier_for(run, learner, n);
+    reef_error inner;
+    for (ptrdiff_t i = 0; i < applier->rows; i++) {
+        learner->rows[i] = run->phi;
+        learner->weights[i] = i < n;
+    }
+    const reef_input input = {.rows = learner->rows, .weights = learner->weights, .has_self = true, .self = 0};
+    reef_status status = reef_plan_apply(applier->plan, &input, learner->spare, NULL, &inner);
+    if (status != REEF_OK) {
+        return rfi_fail(error, status, "%td rows to combine: %s", n, inner.text);
+    }
+    return REEF_OK;
+}
+
+reef_status rfi_combine_try(reef_run *run, reef_error *error)
+{
+    if (!run->setup.links || !reef_links_always_up(run->setup.links)) {
+        return run->setup.links ? try_size(run, run->largest, error) : REEF_OK;
+    }
+    reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
+    ptrdiff_t least = run->largest;
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        ptrdiff_t n = csr.start[k + 1] - csr.start[k];
+        least = n > 0 && n < least ? n : least;
+    }
+    reef_status status = try_size(run, least, error);
+    return status == REEF_OK ? try_size(run, run->largest, error) : status;
+}
+
+void rfi_combine_free(reef_run *run)
+{
+    for (ptrdiff_t i = 0; run->learners && i < run->workers; i++) {
+        rfi_learner *learner = &run->learners[i];
+        for (ptrdiff_t j = 0; learner->appliers && j < run->size_count; j++) {
+            reef_plan_destroy(&learner->appliers[j].plan);
+        }
+        reef_plan_destroy(&learner->trial.plan);
+        reef_report_destroy(&learner->report);
+        rfi_release(run->context, learner->appliers);
+    }
+    for (ptrdiff_t i = 0; run->states && i < run->classes; i++) {
+        reef_state_destroy(&run->states[i]);
+    }
+    rfi_release(run->context, run->states);
+    rfi_release(run->context, run->class_of);
+    rfi_release(run->context, run->class_first);
+    rfi_release(run->context, run->class_size);
+    rfi_release(run->context, run->sizes);
+    rfi_release(run->context, run->trust);
+    rfi_release(run->context, run->trust_senders);
+    rfi_release(run->context, run->trust_counts);
+}
+
+/* ---- combining ---- */
+
+/* What the sums of one combine are made of. */
+typedef struct combination {
+    float *honest; /* K rows: what all would send honestly, and what a receiver keeps */
+    float *to;     /* K rows */
+    bool by_receiver;
+} combination;
+
+/* Rows and weights of receiver k, in the learner's arrays; rows that do not come have weight 0. Returns the place of k's own, or -1. */
+static ptrdiff_t gather(reef_run *run, rfi_learner *learner, const combination *c, ptrdiff_t k, const hearing *h,
+                        bool *complete)
+{
+    ptrdiff_t self = -1;
+    ptrdiff_t lies = 0;
+    *complete = true;
+    for (ptrdiff_t i = 0; i < h->count; i++) {
+        ptrdiff_t l = h->senders[i];
+        const float *row = run->sent[l];
+        if (l == k) { /* a liar hears its lie like everybody else, unless lies are made for each receiver */
+            self = i;
+            row = row && !c->by_receiver ? row : rfi_row(run, c->honest, k);
+        } else if (c->by_receiver && run->liar[l]) {
+            float *lie = rfi_row(run, learner->lies, lies++);
+            row = rfi_lie_to(run, learner, c->honest, l, k, h->senders, h->count, lie) ? lie : NULL;
+        }
+        learner->counts.messages += l != k && row ? run->class_size[run->class_of[k]] : 0;
+        learner->counts.silent += !row ? run->class_size[run->class_of[k]] : 0;
+        learner->rows[i] = row ? row : rfi_row(run, c->honest, k);
+        learner->weights[i] = row ? (run->uniform ? 1 : h->weights[i]) : 0;
+        *complete = *complete && row;
+    }
+    return self;
+}
+
+static void keep_trust(reef_run *run, rfi_learner *learner, ptrdiff_t class, const int32_t *senders, ptrdiff_t count,
+                       bool believed)
+{
+    double sum = 0;
+    double *trust = run->trust + class * run->largest;
+    const double *given = believed ? reef_report_trust(learner->report) : NULL;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        sum += learner->weights[i];
+    }
+    run->trust_counts[class] = count;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        run->trust_senders[class * run->largest + i] = senders[i];
+        trust[i] = given && sum > 0 ? given[i] * learner->weights[i] / sum : 0;
+    }
+}
+
+/* The rule on the learner's rows. */
+static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const hearing *h, ptrdiff_t self, bool equal,
+                  float *out)
+{
+    const rfi_applier *applier = applier_for(run, learner, h->count);
+    for (ptrdiff_t i = h->count; i < applier->rows; i++) {
+        learner->rows[i] = learner->rows[0];
+        learner->weights[i] = 0;
+    }
+    const reef_input input = {.rows = learner->rows,
+                              .weights = equal && h->count == applier->rows ? NULL : learner->weights,
+                              .has_self = self >= 0,
+                              .self = self,
+                              .round = run->round,
+                              .state = run->states ? run->states[class] : NULL};
+    reef_status status = reef_plan_apply(applier->plan, &input, out, learner->report, NULL);
+    if (status == REEF_OK && learner->report) {
+        learner->counts.dropped += reef_report_dropped(learner->report);
+    }
+    return status == REEF_OK;
+}
+
+static void combine_receiver(reef_run *run, rfi_learner *learner, const combination *c, ptrdiff_t class)
+{
+    ptrdiff_t k = run->class_first[class];
+    hearing h = hear(run, learner, k);
+    bool complete = false;
+    float *out = rfi_row(run, c->to, k);
+    ptrdiff_t self = h.count > 0 ? gather(run, learner, c, k, &h, &complete) : -1;
+    bool done = h.count > 0 && apply(run, learner, class, &h, self, complete && run->uniform, out);
+    if (run->trust) {
+        keep_trust(run, learner, class, h.senders, h.count, done);
+    }
+    if (!done) {
+        memcpy(out, rfi_row(run, c->honest, k), (size_t)run->length * sizeof *out);
+    }
+    run->class_failed[class] = !done;
+    learner->counts.kept += !done ? run->class_size[class] : 0;
+}
+
+static void combine_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
+{
+    for (ptrdiff_t class = from; class < to; class ++) {
+        combine_receiver(run, learner, job, class);
+    }
+}
+
+/* Everybody gets the result of its class: by reference among the models, else by a copy. Without one each keeps its own. */
+static void hand_out(reef_run *run, const combination *c)
+{
+    size_t bytes = (size_t)run->length * sizeof(float);
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        ptrdiff_t first = run->class_first[run->class_of[k]];
+        bool failed = run->class_failed[run->class_of[k]];
+        if (c->to == run->w) {
+            run->home[k] = (int32_t)(failed ? k : first);
+        }
+        if (k != first && failed) {
+            memcpy(rfi_row(run, c->to, k), rfi_row(run, c->honest, k), bytes);
+        } else if (k != first && c->to != run->w) {
+            memcpy(rfi_row(run, c->to, k), rfi_row(run, c->to, first), bytes);
+        }
+    }
+}
+
+void rfi_combine_all(reef_run *run, float *own, float *to)
+{
+    combination c = {own, to, rfi_lies_by_receiver(run)};
+    rfi_run_ranges(run, run->classes, run->classes > 4 * RFI_CHUNK_AGENTS ? RFI_CHUNK_AGENTS : 1, combine_range, &c);
+    if (run->shares_classes) {
+        hand_out(run, &c);
+    } else if (to == run->w) {
+        for (ptrdiff_t k = 0; k < run->agents; k++) {
+            run->home[k] = (int32_t)k;
+        }
+    }
+}
+
+bool rfi_combine_server(reef_run *run, const double *weights, float *out)
+{
+    rfi_learner *learner = &run->learners[0];
+    ptrdiff_t heard = 0;
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        learner->rows[k] = run->sent[k] ? run->sent[k] : run->server;
+        learner->weights[k] = run->sent[k] && weights[k] > 0 ? (run->uniform ? 1 : weights[k]) : 0;
+        heard += learner->weights[k] > 0;
+    }
+    hearing h = {run->everybody, NULL, run->agents};
+    bool done = heard > 0 && apply(run, learner, 0, &h, -1, false, out);
+    if (run->trust) {
+        keep_trust(run, learner, 0, run->everybody, run->agents, done);
+    }
+    learner->counts.kept += !done;
+    return done;
+}

@@ -1,0 +1,211 @@
+/* What liars send. Lies that are the same for all receivers are made once per round, here; those that depend on the receiver when it
+ * combines (rfi_lie_to). */
+#include "learn/run.h"
+
+#include <string.h>
+
+static bool attacks_now(const reef_run *run)
+{
+    return run->setup.attack && run->liars && reef_attack_active(run->setup.attack, run->round) &&
+           reef_attack_kind_of(run->setup.attack)->message;
+}
+
+bool rfi_lies_can_differ(const reef_run *run)
+{
+    if (!run->setup.attack || !run->liars || run->strategy->has_server) {
+        return false;
+    }
+    unsigned traits = reef_attack_traits(run->setup.attack);
+    bool by_neighbours = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_NEIGHBOURS;
+    return (traits & REEF_ATTACK_EDGE) || ((traits & REEF_ATTACK_ROWS) && by_neighbours);
+}
+
+bool rfi_lies_by_receiver(const reef_run *run)
+{
+    return attacks_now(run) && rfi_lies_can_differ(run);
+}
+
+/* The rule in force, as an attack may try it. */
+typedef struct trial {
+    const reef_run *run;
+    rfi_learner *learner;
+} trial;
+
+static bool try_rule(void *user, const float *const *rows, ptrdiff_t count, float *out)
+{
+    const trial *t = user;
+    const rfi_applier *applier = &t->learner->trial;
+    double *weights = t->learner->trial_weights;
+    if (!applier->plan || count < 1 || count > applier->rows) {
+        return false;
+    }
+    for (ptrdiff_t i = 0; i < applier->rows; i++) { /* rows beyond repeat the first, with weight 0 */
+        weights[i] = i < count;
+        t->learner->trial_rows[i] = i < count ? rows[i] : rows[0];
+    }
+    const reef_input input = {.rows = t->learner->trial_rows, .weights = weights, .has_self = true, .self = 0};
+    return reef_plan_apply(applier->plan, &input, out, NULL, NULL) == REEF_OK;
+}
+
+static bool is_present(const reef_run *run, ptrdiff_t k)
+{
+    return !run->present || run->present[k];
+}
+
+/* How many of a list take part. */
+static ptrdiff_t count_present(const reef_run *run, const int32_t *list, ptrdiff_t count)
+{
+    ptrdiff_t present = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        present += is_present(run, list[i]);
+    }
+    return present;
+}
+
+static reef_attack_view view_of(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l)
+{
+    return (reef_attack_view){.round = run->round,
+                              .seed = run->setup.seed,
+                              .liar = l,
+                              .receiver = -1,
+                              .length = run->length,
+                              .lanes = run->lanes,
+                              .repetition = run->setup.repetition,
+                              .own = rfi_row(run, honest, l),
+                              .previous = run->origin ? run->origin : rfi_model(run, l),
+                              .receiver_model = run->origin,
+                              .rows = learner->known,
+                              .honest = count_present(run, run->honest_list, run->agents - run->liars),
+                              .liars = count_present(run, run->liar_list, run->liars),
+                              .work = learner->attack_work};
+}
+
+static ptrdiff_t know(reef_run *run, rfi_learner *learner, float *honest, const int32_t *list, ptrdiff_t count)
+{
+    ptrdiff_t known = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        if (is_present(run, list[i])) {
+            learner->known[known++] = rfi_row(run, honest, list[i]);
+        }
+    }
+    return known;
+}
+
+/* The lie of one liar to everybody. */
+static bool lie_to_all(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l, float *out)
+{
+    const reef_attack *attack = run->setup.attack;
+    bool looks = reef_attack_traits(attack) & REEF_ATTACK_ROWS;
+    bool all = reef_attack_common_of(attack)->knowledge != REEF_KNOW_LIARS;
+    trial t = {run, learner};
+    reef_attack_view view = view_of(run, learner, honest, l);
+    view.known = !looks ? 0
+                 : all  ? know(run, learner, honest, run->honest_list, run->agents - run->liars)
+                        : know(run, learner, honest, run->liar_list, run->liars);
+    if (reef_attack_traits(attack) & REEF_ATTACK_RULE) {
+        view.aggregate = try_rule;
+        view.user = &t;
+    }
+    return reef_attack_kind_of(attack)->message(reef_attack_params(attack), &view, out);
+}
+
+static void lie_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
+{
+    float *honest = job;
+    for (ptrdiff_t i = from; i < to; i++) {
+        ptrdiff_t l = run->liar_list[i];
+        float *lie = rfi_row(run, run->lies, i);
+        if (!is_present(run, l)) {
+            continue;
+        }
+        run->sent[l] = lie_to_all(run, learner, honest, l, lie) ? lie : NULL;
+    }
+}
+
+/* Late messages: the ring gets this round's row, and the one of `depth` - 1 rounds ago goes out. */
+static void delay_lies(reef_run *run)
+{
+    int64_t now = run->round % run->depth;
+    int64_t then = (run->round + 1) % run->depth; /* the oldest in the ring */
+    for (ptrdiff_t i = 0; i < run->liars; i++) {
+        ptrdiff_t l = run->liar_list[i];
+        float *kept = rfi_row(run, run->past, now * run->liars + i);
+        if (run->sent[l]) {
+            memcpy(kept, run->sent[l], (size_t)run->length * sizeof *kept);
+        }
+        if (reef_attack_active(run->setup.attack, run->round) && is_present(run, l)) {
+            run->sent[l] = run->round + 1 >= run->depth ? rfi_row(run, run->past, then * run->liars + i) : NULL;
+        }
+    }
+}
+
+/* With a server `previous` is the same for all. Rows known: those of honest agents, or of liars, of which there is one. */
+static bool lies_are_same(const reef_run *run)
+{
+    unsigned traits = reef_attack_traits(run->setup.attack);
+    bool same = (traits & REEF_ATTACK_SAME) || ((traits & REEF_ATTACK_SAME_PREVIOUS) && run->origin);
+    bool liars = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_LIARS;
+    bool known = liars || count_present(run, run->honest_list, run->agents - run->liars) > 0;
+    return same && (known || !(traits & REEF_ATTACK_ROWS));
+}
+
+void rfi_lie(reef_run *run, float *honest)
+{
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        run->sent[k] = is_present(run, k) ? rfi_row(run, honest, k) : NULL;
+    }
+    if (!attacks_now(run) || rfi_lies_by_receiver(run)) {
+        if (run->past) {
+            delay_lies(run);
+        }
+        return;
+    }
+    ptrdiff_t first = 0; /* liar that takes part */
+    while (first < run->liars && !is_present(run, run->liar_list[first])) {
+        first++;
+    }
+    if (first < run->liars && lies_are_same(run)) { /* one lie for all */
+        lie_range(run, honest, first, first + 1, &run->learners[0]);
+        for (ptrdiff_t i = first + 1; i < run->liars; i++) {
+            ptrdiff_t l = run->liar_list[i];
+            run->sent[l] = is_present(run, l) ? run->sent[run->liar_list[first]] : NULL;
+        }
+    } else {
+        rfi_run_ranges(run, run->liars, 1, lie_range, honest);
+    }
+    if (run->past) {
+        delay_lies(run);
+    }
+}
+
+bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l, ptrdiff_t k, const int32_t *senders,
+                ptrdiff_t count, float *out)
+{
+    const reef_attack *attack = run->setup.attack;
+    trial t = {run, learner};
+    reef_attack_view view = view_of(run, learner, honest, l);
+    int knowledge = reef_attack_common_of(attack)->knowledge;
+    view.receiver = k;
+    view.receiver_model = rfi_model(run, k);
+    view.liars = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        view.liars += run->liar[senders[i]];
+    }
+    view.honest = count - view.liars;
+    if (knowledge == REEF_KNOW_NEIGHBOURS) {
+        for (ptrdiff_t i = 0; i < count; i++) {
+            if (!run->liar[senders[i]]) {
+                learner->known[view.known++] = rfi_row(run, honest, senders[i]);
+            }
+        }
+    } else if (knowledge == REEF_KNOW_LIARS) {
+        view.known = know(run, learner, honest, run->liar_list, run->liars);
+    } else {
+        view.known = know(run, learner, honest, run->honest_list, run->agents - run->liars);
+    }
+    if (reef_attack_traits(attack) & REEF_ATTACK_RULE) {
+        view.aggregate = try_rule;
+        view.user = &t;
+    }
+    return reef_attack_kind_of(attack)->message(reef_attack_params(attack), &view, out);
+}

@@ -1,0 +1,250 @@
+/* Inside of runs.
+ *
+ * Notation: K agents, M coordinates, R lanes; a row is M x R float32 and starts at a cache line.
+ *   w_k    model of agent k             phi_k   what it has adapted, and sends
+ *   g_k    stochastic gradient          sent_l  what others receive from l: phi_l, or a lie
+ *
+ * Who writes what, in one round of a strategy (run->strategy->step):
+ *   adapt.c     rows of phi (or w) from gradients       parallel over agents
+ *   lie.c       rows of lies, pointers `sent`           parallel over liars
+ *   combine.c   rows of w from neighbourhoods           parallel over receivers or classes of them
+ * Every row has one writer and every random draw a counter of its own, so the number of threads changes no bit.
+ */
+#ifndef RFI_LEARN_RUN_H
+#define RFI_LEARN_RUN_H
+
+#include "base/fields.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "base/spec.h"
+
+#include <reef/learn.h>
+
+/* Purposes of random streams (see num/rng.h). */
+enum { RFI_PURPOSE_SAMPLING = 0x73616D70, RFI_PURPOSE_STEPS = 0x73746570, RFI_PURPOSE_CLOCK = 0x636C6F63 };
+
+/* Agents per gradient call and per part of a parallel job. */
+enum { RFI_CHUNK_AGENTS = 64 };
+
+typedef enum rfi_schedule { RFI_CONSTANT, RFI_INVERSE, RFI_SQRT, RFI_PIECEWISE } rfi_schedule;
+
+/* How agents adapt: the fields all strategies share. */
+typedef struct rfi_adapt {
+    double mu;
+    int schedule;  /* rfi_schedule */
+    double decay;  /* rounds after which 1/t and 1/sqrt(t) have halved (or divided by sqrt 2) the step */
+    double factor; /* piecewise: factor per `every` rounds */
+    int64_t every;
+    int64_t batch; /* samples per gradient, 0: all */
+    double momentum;
+} rfi_adapt;
+
+/* A rule applied again and again to at most `rows` rows by one worker. */
+typedef struct rfi_applier {
+    reef_plan *plan;
+    ptrdiff_t rows;
+} rfi_applier;
+
+/* What one thread needs. */
+typedef struct rfi_learner {
+    void *batch_work;   /* of the problem */
+    float *attack_work; /* of the attack */
+    float *lies;        /* rows for messages that differ from receiver to receiver */
+    ptrdiff_t lie_rows;
+    const void **rows; /* largest neighbourhood: row pointers */
+    int32_t *senders;
+    double *weights;
+    const float **known;     /* K: rows a liar knows */
+    rfi_applier *appliers;   /* run->sizes of them */
+    rfi_applier trial;       /* the rule in force, as attacks may try it; up to K rows */
+    const void **trial_rows; /* K, with it */
+    double *trial_weights;
+    reef_report *report;
+    reef_run_counts counts; /* of the current round, added up afterwards */
+    float *spare;           /* one row */
+} rfi_learner;
+
+typedef struct rfi_strategy rfi_strategy;
+
+struct reef_run {
+    reef_context *context;
+    reef_run_setup setup; /* pointers to arrays are the run's own copies */
+    const rfi_strategy *strategy;
+    void *params;
+    const rfi_adapt *adapt;                     /* in params */
+    ptrdiff_t agents, dimension, lanes, length; /* length = M x R */
+    ptrdiff_t stride;                           /* floats from row to row */
+    ptrdiff_t workers;
+    ptrdiff_t liars;
+    bool *liar;
+    int32_t *liar_list, *honest_list;
+    double *step_factor; /* or NULL */
+
+    float *w, *phi;  /* K rows each */
+    float *gradient; /* K rows, for orders that need them beside phi; or NULL */
+    float *velocity; /* K rows, with momentum; or NULL */
+    float *lies;     /* one row per liar, by its place in liar_list */
+    float *past;     /* late lies: depth x liars rows, a ring by round */
+    int64_t depth;
+    int32_t *home;      /* row of w that holds the model of agent k: agents with equal neighbourhoods share one */
+    const float **sent; /* K: what others receive; NULL: nothing */
+    bool *present;      /* K: takes part in this round; NULL: all do */
+    const float
+        *origin; /* what messages are measured from, if not the sender's model: the server's model, or 0 for updates */
+
+    /* neighbourhoods */
+    bool uses_rule, uniform, shares_classes;
+    ptrdiff_t largest; /* senders of any receiver */
+    ptrdiff_t *sizes;  /* rows of the appliers, ascending */
+    ptrdiff_t size_count;
+    int32_t *class_of;    /* K: class of equal neighbourhoods */
+    int32_t *class_first; /* one receiver of each */
+    int32_t *class_size;  /* how many receivers */
+    bool *class_failed;   /* in the current round */
+    int32_t *everybody;   /* 0..K-1: the senders of a server */
+    ptrdiff_t classes;
+    reef_state **states;     /* per class (or receiver), for rules with memory; or NULL */
+    double *trust;           /* classes x largest: effective weights of the last combine; or NULL */
+    int32_t *trust_senders;  /* whose */
+    ptrdiff_t *trust_counts; /* classes */
+
+    /* server */
+    bool serves_all;        /* the server's model is everybody's */
+    float *server;          /* its model, and behind it velocity, output and zeros: 4 rows; NULL without one */
+    double *server_weights; /* 2 K; or NULL */
+    void *extra;            /* what the strategy keeps beside */
+    size_t extra_size;      /* bytes of it that belong to the state */
+
+    rfi_learner *learners; /* workers of them */
+    int32_t *members;      /* K, for metrics */
+    double *numbers;       /* K + M R + M, for metrics */
+    int64_t round;
+    reef_run_counts counts;
+};
+
+/* A strategy. */
+struct rfi_strategy {
+    reef_kind head;
+    bool needs_links, needs_rule, has_server;
+    size_t adapt_offset; /* of the rfi_adapt in the parameters */
+    /* What to allocate beside the common things; may refuse a setup. */
+    reef_status (*prepare)(reef_run *run, reef_error *error);
+    void (*step)(reef_run *run);
+};
+
+/* The fields of rfi_adapt for a strategy's table; `params_type` has a member `adapt`. */
+#define RFI_ADAPT_FIELDS(params_type)                                                                                  \
+    {.name = "mu",                                                                                                     \
+     .type = REEF_FIELD_REAL,                                                                                          \
+     .offset = offsetof(params_type, adapt.mu),                                                                        \
+     .preset = "0.01",                                                                                                 \
+     .min = 0,                                                                                                         \
+     .max = 1e6,                                                                                                       \
+     .unit = "",                                                                                                       \
+     .help = "step size"},                                                                                             \
+        {.name = "schedule",                                                                                           \
+         .type = REEF_FIELD_WORD,                                                                                      \
+         .offset = offsetof(params_type, adapt.schedule),                                                              \
+         .preset = "constant",                                                                                         \
+         .words = rfi_schedule_words,                                                                                  \
+         .unit = "",                                                                                                   \
+         .help = "mu; mu / (1 + i / decay); mu / sqrt(1 + i / decay); mu factor^(i / every)"},                         \
+        {.name = "decay",                                                                                              \
+         .type = REEF_FIELD_REAL,                                                                                      \
+         .offset = offsetof(params_type, adapt.decay),                                                                 \
+         .preset = "100",                                                                                              \
+         .min = 1e-3,                                                                                                  \
+         .max = 1e12,                                                                                                  \
+         .unit = "rounds",                                                                                             \
+         .help = "of the schedules inverse and sqrt"},                                                                 \
+        {.name = "factor",                                                                                             \
+         .type = REEF_FIELD_REAL,                                                                                      \
+         .offset = offsetof(params_type, adapt.factor),                                                                \
+         .preset = "0.5",                                                                                              \
+         .min = 0,                                                                                                     \
+         .max = 1,                                                                                                     \
+         .unit = "",                                                                                                   \
+         .help = "of the schedule piecewise"},                                                                         \
+        {.name = "every",                                                                                              \
+         .type = REEF_FIELD_INT,                                                                                       \
+         .offset = offsetof(params_type, adapt.every),                                                                 \
+         .preset = "1000",                                                                                             \
+         .min = 1,                                                                                                     \
+         .max = 1e12,                                                                                                  \
+         .unit = "rounds",                                                                                             \
+         .help = "of the schedule piecewise"},                                                                         \
+        {.name = "batch",                                                                                              \
+         .type = REEF_FIELD_INT,                                                                                       \
+         .offset = offsetof(params_type, adapt.batch),                                                                 \
+         .preset = "1",                                                                                                \
+         .min = 0,                                                                                                     \
+         .max = 1e6,                                                                                                   \
+         .unit = "samples",                                                                                            \
+         .help = "per gradient; 0: all of the agent's data"},                                                          \
+    {                                                                                                                  \
+        .name = "momentum", .type = REEF_FIELD_REAL, .offset = offsetof(params_type, adapt.momentum), .preset = "0",   \
+        .min = 0, .max = 0.9999, .unit = "", .help = "beta in v = beta v + (1 - beta) g; steps go along v"             \
+    }
+extern const char *const rfi_schedule_words[];
+
+/* ---- rows ---- */
+
+static inline float *rfi_row(const reef_run *run, float *rows, ptrdiff_t k)
+{
+    return rows + k * run->stride;
+}
+
+static inline const float *rfi_model(const reef_run *run, ptrdiff_t k)
+{
+    return run->w + run->home[k] * run->stride;
+}
+
+/* Memory from the run's context, cleared; NULL if there is none or the product overflows. */
+void *rfi_run_take(const reef_run *run, ptrdiff_t count, size_t size);
+/* `count` rows at a cache line, cleared. */
+float *rfi_run_rows(const reef_run *run, ptrdiff_t count);
+
+/* Runs parts of about RFI_CHUNK_AGENTS of `count` things on all workers. The callback gets the range [from, to). */
+typedef void (*rfi_range_job)(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner);
+void rfi_run_ranges(reef_run *run, ptrdiff_t count, ptrdiff_t grain, rfi_range_job work, void *job);
+
+/* ---- adapt.c ---- */
+
+/* Step size of agent k in a round; k = -1: of the server. */
+double rfi_step_size(const reef_run *run, ptrdiff_t k, int64_t round);
+
+/* to_k = base_k - mu v_k, with gradients taken at at_k. */
+typedef struct rfi_adaption {
+    bool at_models;   /* at (and base) is the agents' own model, through home; else rows of `at` and `base` */
+    float *at, *base; /* K rows */
+    float *to;        /* K rows; receives the gradients first */
+    int64_t step;     /* local step within the round */
+} rfi_adaption;
+void rfi_adapt_all(reef_run *run, const rfi_adaption *how);
+/* One agent's gradient step on the worker's own: model <- model - mu v. gradient: one row of room. */
+void rfi_adapt_one(reef_run *run, rfi_learner *learner, ptrdiff_t k, int64_t round, int64_t step, float *model,
+                   float *gradient);
+
+/* ---- lie.c ---- */
+
+/* Sets run->sent from what all would send honestly (K rows); liars that attack send lies, unless those depend on the receiver. */
+void rfi_lie(reef_run *run, float *honest);
+/* The lie of sender l to receiver k, into `out`; false: silent. `honest` as above; known rows are those the receiver hears. */
+bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l, ptrdiff_t k, const int32_t *senders,
+                ptrdiff_t count, float *out);
+/* Whether lies depend on the receiver in some round, and in this one. */
+bool rfi_lies_can_differ(const reef_run *run);
+bool rfi_lies_by_receiver(const reef_run *run);
+
+/* ---- combine.c ---- */
+
+reef_status rfi_combine_prepare(reef_run *run, reef_error *error);
+/* Whether the rule can work on neighbourhoods of these sizes at all: a clear refusal now instead of none ever combined. */
+reef_status rfi_combine_try(reef_run *run, reef_error *error);
+void rfi_combine_free(reef_run *run);
+/* to_k = rule(sent_l, l heard by k); where that fails to_k = own_k. The rows `to` become the models if `to` is run->w. */
+void rfi_combine_all(reef_run *run, float *own, float *to);
+/* One aggregation by the server of the rows with weight > 0 (K weights); trust per agent if wanted. False: no usable message. */
+bool rfi_combine_server(reef_run *run, const double *weights, float *out);
+
+#endif
