@@ -332,7 +332,7 @@ static ptrdiff_t gather(reef_run *run, rfi_learner *learner, const combination *
     *complete = true;
     for (ptrdiff_t i = 0; i < h->count; i++) {
         ptrdiff_t l = h->senders[i];
-        const float *row = run->sent[l];
+        const float *row = rfi_sent(run, l);
         if (l == k) { /* a liar hears its lie like everybody else, unless lies are made for each receiver */
             self = i;
             row = row && !c->by_receiver ? row : rfi_row(run, c->honest, k);
@@ -448,8 +448,9 @@ bool rfi_combine_server(reef_run *run, const double *weights, float *out)
     rfi_learner *learner = &run->learners[0];
     ptrdiff_t heard = 0;
     for (ptrdiff_t k = 0; k < run->agents; k++) {
-        learner->rows[k] = run->sent[k] ? run->sent[k] : run->server;
-        learner->weights[k] = run->sent[k] && weights[k] > 0 ? (run->uniform ? 1 : weights[k]) : 0;
+        const float *row = rfi_sent(run, k);
+        learner->rows[k] = row ? row : run->server;
+        learner->weights[k] = row && weights[k] > 0 ? (run->uniform ? 1 : weights[k]) : 0;
         heard += learner->weights[k] > 0;
     }
     hearing h = {run->everybody, NULL, run->agents};

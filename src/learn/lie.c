@@ -151,6 +151,10 @@ static bool lies_are_same(const reef_run *run)
 
 void rfi_lie(reef_run *run, float *honest)
 {
+    run->plain = !run->present && !run->liars ? honest : NULL;
+    if (run->plain) {
+        return;
+    }
     for (ptrdiff_t k = 0; k < run->agents; k++) {
         run->sent[k] = is_present(run, k) ? rfi_row(run, honest, k) : NULL;
     }

@@ -121,8 +121,9 @@ static void move_server(reef_run *run)
         penalty[i] = (float)p->decay * run->server[i];
     }
     for (ptrdiff_t k = 0; k < run->agents; k++) { /* in the order of agents: same bits on any number of threads */
-        if (run->sent[k]) {
-            pull(run, run->server, run->sent[k], p->lambda, penalty);
+        const float *z = rfi_sent(run, k);
+        if (z) {
+            pull(run, run->server, z, p->lambda, penalty);
         } else {
             run->learners[0].counts.silent++;
         }
@@ -166,7 +167,7 @@ static void tv_receiver(reef_run *run, rfi_learner *learner, ptrdiff_t k)
     memset(learner->spare, 0, (size_t)run->length * sizeof(float));
     for (ptrdiff_t i = 0; i < count; i++) {
         ptrdiff_t l = learner->senders[i];
-        const float *z = run->sent[l];
+        const float *z = rfi_sent(run, l);
         if (l == k) {
             continue;
         }

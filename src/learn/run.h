@@ -88,6 +88,7 @@ struct reef_run {
     int64_t depth;
     int32_t *home;      /* row of w that holds the model of agent k: agents with equal neighbourhoods share one */
     const float **sent; /* K: what others receive; NULL: nothing */
+    const float *plain; /* if not NULL: nobody lies or is absent in this round, and this is where the rows sent are */
     bool *present;      /* K: takes part in this round; NULL: all do */
     const float
         *origin; /* what messages are measured from, if not the sender's model: the server's model, or 0 for updates */
@@ -197,6 +198,12 @@ static inline float *rfi_row(const reef_run *run, float *rows, ptrdiff_t k)
 static inline const float *rfi_model(const reef_run *run, ptrdiff_t k)
 {
     return run->w + run->home[k] * run->stride;
+}
+
+/* What others receive from agent k; NULL: nothing. */
+static inline const float *rfi_sent(const reef_run *run, ptrdiff_t k)
+{
+    return run->plain ? run->plain + k * run->stride : run->sent[k];
 }
 
 /* Memory from the run's context, cleared; NULL if there is none or the product overflows. */
