@@ -96,6 +96,7 @@ typedef struct reef_points {
     bool equal;         /* all weights are the same */
     ptrdiff_t f;        /* liars to expect, 0 <= f <= bound(n) */
     double size;        /* number of coordinates the Gram matrix was summed over */
+    double constant;    /* what the rule's `constant` said for that size; 0 without it */
     int64_t round;      /* number of this aggregation, for rules that draw random numbers */
     double *work;       /* 8 count doubles and count x count doubles of scratch */
     ptrdiff_t *index;   /* 4 count indices of scratch */
@@ -153,6 +154,9 @@ typedef struct reef_rule {
     /* Optional fast path beside column: does what it can and returns how many coordinates it listed as hard (in those, values that are not
      * finite among them, it must leave share and rejected alone); -1: nothing done, use column throughout. */
     ptrdiff_t (*span)(const void *params, reef_span *span);
+    /* Optional, for weigh: a number that depends on the parameters and the size (of points) alone and is worth keeping between
+     * aggregations. */
+    double (*constant)(const void *params, double size);
     /* share receives `points->count` coefficients (>= 0, sum 1). */
     reef_status (*weigh)(const void *params, const reef_points *points, double *share, reef_effort *effort,
                          reef_error *error);

@@ -71,6 +71,7 @@ typedef struct rfi_worker {
     int64_t unconverged;
     int64_t covered; /* coordinates observed or combined since the last solve */
     int max_iterations;
+    double sizes[2], constants[2]; /* the rule's constant for the last two sizes: a block, and the shorter one at the end */
 } rfi_worker;
 
 typedef struct rfi_memory {

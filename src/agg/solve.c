@@ -71,6 +71,23 @@ static reef_points points_of(const reef_plan *plan, rfi_worker *worker, const rf
     };
 }
 
+/* The rule's constant for a size, remembered. */
+static double constant_for(const reef_plan *plan, rfi_worker *worker, double size)
+{
+    if (!plan->rule->constant) {
+        return 0;
+    }
+    if (worker->sizes[0] != size) {
+        bool known = worker->sizes[1] == size;
+        double constant = known ? worker->constants[1] : plan->rule->constant(plan->params, size);
+        worker->sizes[1] = worker->sizes[0];
+        worker->constants[1] = worker->constants[0];
+        worker->sizes[0] = size;
+        worker->constants[0] = constant;
+    }
+    return worker->constants[0];
+}
+
 reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram, double size,
                       double *share, reef_error *error)
 {
@@ -79,6 +96,7 @@ reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *spac
     points.equal = plan->equal_mixed;
     points.f = plan->liars[plan->agg->count - 1];
     points.size = size;
+    points.constant = constant_for(plan, worker, size);
     reef_effort effort = {0, true};
     reef_status status = mark_far(gram, points.n, points.count, worker->far, error);
     if (status == REEF_OK) {

@@ -20,7 +20,6 @@ typedef struct vref_params {
     int64_t block; /* > 0: that many coordinates; -1: whole, -2: segment */
     double tol;
     int64_t max_iter;
-    double block_kappa; /* derived: for full blocks of fixed size */
 } vref_params;
 
 static const char *const block_words[] = {"whole", "segment", NULL};
@@ -61,12 +60,10 @@ static const reef_field vref_fields[] = {
      .help = "cap on the number of steps"},
 };
 
-static reef_status vref_prepare(void *params, reef_error *error)
+static double vref_constant(const void *params, double size)
 {
-    vref_params *p = params;
-    (void)error;
-    p->block_kappa = p->block > 0 ? rfi_joint_kappa((double)p->block, p->efficiency) : 0;
-    return REEF_OK;
+    const vref_params *p = params;
+    return rfi_joint_kappa(size, p->efficiency);
 }
 
 static int64_t vref_scope(const void *params)
@@ -85,16 +82,14 @@ static unsigned vref_needs(const void *params)
 }
 
 /* T from the distances to the coordinatewise median. */
-static double rejection_radius(const vref_params *p, const reef_points *points, const double *r, double *spare)
+static double rejection_radius(const reef_points *points, const double *r, double *spare)
 {
     double largest = 0;
-    bool full_block = (double)p->block == points->size;
-    double kappa = full_block ? p->block_kappa : rfi_joint_kappa(points->size, p->efficiency);
     for (ptrdiff_t l = 0; l < points->n; l++) {
         spare[l] = isfinite(r[l]) ? r[l] : 1e300;
         largest = points->a[l] > largest ? points->a[l] : largest;
     }
-    kappa = fmax(kappa, sqrt(1 + 8 * largest));
+    double kappa = fmax(points->constant, sqrt(1 + 8 * largest));
     return kappa * rfi_median(spare, points->n, RFI_MEDIAN_AVERAGE);
 }
 
@@ -128,7 +123,7 @@ static reef_status vref_weigh(const void *params, const reef_points *points, dou
     for (ptrdiff_t l = 0; l < points->n; l++) {
         r[l] = points->far[l] ? (double)INFINITY : sqrt(points->gram[l * count + l]);
     }
-    double radius = rejection_radius(p, points, r, spare);
+    double radius = rejection_radius(points, r, spare);
     weigh_rows(points, r, radius, share);
     effort->iterations = 1;
     effort->converged = radius == 0;
@@ -152,8 +147,8 @@ const reef_rule rfi_agg_vref = {
     .fields = vref_fields,
     .field_count = RFI_COUNT(vref_fields),
     .params_size = sizeof(vref_params),
-    .prepare = vref_prepare,
     .needs = vref_needs,
     .scope = vref_scope,
+    .constant = vref_constant,
     .weigh = vref_weigh,
 };
