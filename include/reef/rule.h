@@ -78,7 +78,7 @@ typedef struct reef_span {
     int64_t iterations;                /* to add to */
     int max_iterations;                /* to raise */
     int32_t *hard;                     /* count places to list coordinates in that `column` must do, ascending */
-    void *scratch;                     /* 4 n x 64 bytes, 64-byte aligned */
+    void *scratch;                     /* 7 n x 64 bytes, 64-byte aligned */
     const struct rfi_kernels *kernels; /* the library's own vector code */
 } reef_span;
 

@@ -443,8 +443,29 @@ static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool
     return hard;
 }
 
+/* Behind pre-aggregators: chunk by chunk. Reports are the scalar rule's. */
+static reef_status combine_mixed(const job *j, ptrdiff_t from, ptrdiff_t to)
+{
+    const reef_plan *plan = j->plan;
+    reef_status status = REEF_OK;
+    for (ptrdiff_t m = from; status == REEF_OK && m < to; m += RFI_MIX_CHUNK) {
+        ptrdiff_t count = to - m < RFI_MIX_CHUNK ? to - m : RFI_MIX_CHUNK;
+        rfi_rows_used(plan, j->worker, m, j->m0, j->rows);
+        for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
+            j->worker->rows_mixed[p] = j->worker->used[p];
+        }
+        ptrdiff_t hard =
+            rfi_span_mixed(plan, j->worker, j->worker->rows_mixed, count, j->tuned, j->floor, out_at(j, m));
+        status = hard < 0 ? combine_scalar(j, m, m + count) : finish_span(j, m, count, hard, false);
+    }
+    return status;
+}
+
 static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
 {
+    if (j->plan->wide) {
+        return combine_mixed(j, from, to);
+    }
     const reef_plan *plan = j->plan;
     ptrdiff_t hard = -1;
     bool reported = plan->report && !rfi_report_wants_shares(plan->report);

@@ -158,11 +158,13 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->rows = rfi_arena_take(arena, k, 1, sizeof(void *));
     bool fast = plan->kernels != NULL;
     w->used = rfi_arena_take(arena, k + 1, 1, sizeof(void *));
+    w->rows_mixed = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(void *));
     w->used_weights = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->hard = rfi_arena_take(arena, fast ? RFI_SPAN_MAX : 0, 1, sizeof(int32_t));
     w->scratch = rfi_arena_take(arena, fast ? RFI_SPAN_COLUMNS * k : 0, 64, 1);
     w->centred_rows = rfi_arena_take(arena, fast ? gram : 0, RFI_GRAM_CHUNK, sizeof(double));
     w->medians = rfi_arena_take(arena, fast && gram ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
+    w->mixed = rfi_arena_take(arena, plan->wide ? 2 * k + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));
     w->hole = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(bool));
     w->points = rfi_arena_take(arena, points, 1, sizeof(double));
@@ -235,6 +237,8 @@ static void describe(reef_plan *plan, const reef_agg *agg, const reef_shape *sha
     plan->dtype = shape->dtype;
     plan->worker_count = shape->workers ? shape->workers : rfi_context_workers(agg->context);
     plan->kernels = rfi_kernels_find(plan->dtype == REEF_F32);
+    bool mixes = agg->count > 1 && plan->rule->span && !plan->rule->weigh && agg->nan != RFI_NAN_DROP_COORDINATE;
+    plan->wide = plan->kernels && mixes ? rfi_kernels_find(false) : NULL;
     plan->needs = plan->rule->needs ? plan->rule->needs(plan->params) : 0;
     plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
     for (ptrdiff_t s = 0; s < shape->segments; s++) {

@@ -33,30 +33,36 @@ typedef struct rfi_space {
     bool centre; /* the remembered centre is a point */
 } rfi_space;
 
+/* Coordinates of mixed rows made at a time. */
+enum { RFI_MIX_CHUNK = 256 };
+
 typedef struct rfi_worker {
-    const void **rows;    /* K: row pointers of the range under way */
-    const void **used;    /* K + 1: rows handed to a kernel */
-    double *used_weights; /* K + 1 */
-    int32_t *hard;        /* RFI_SPAN_MAX */
-    void *scratch;        /* for kernels */
-    double *centred_rows; /* (K + 2) x RFI_GRAM_CHUNK, for Gram kernels */
-    double *medians;      /* RFI_GRAM_CHUNK */
-    double *tile;         /* RFI_CHUNK columns of K raw values */
-    bool *hole;           /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
-    double *points;       /* K + 2 values of one column of a space */
-    bool *gap;            /* K: mixed row has no value at this column */
-    double *refill;       /* K: factor by which the rest of a mixed row stands in for its holes */
-    double *centred;      /* (K + 2) x RFI_CHUNK, for Gram sums */
-    double *share;        /* K + 2: effective weights on the points of the rule's space */
-    double *raw_share;    /* K + 1: effective weights on raw rows, and on origin or centre together */
-    double *x;            /* K: values handed to the column rule */
-    double *a;            /* K: their weights */
-    double *x_share;      /* K: its answer */
-    ptrdiff_t *where;     /* K: which point each value is */
-    double *work;         /* 4 K, for the rule */
-    ptrdiff_t *index;     /* 2 K, for the rule */
-    double *scales;       /* RFI_TILE, for scale floors relative to a tile */
-    double *block_gram;   /* (K+2)^2 and, for shares solved inside combine, what solve needs */
+    const void **rows;       /* K: row pointers of the range under way */
+    const void **used;       /* K + 1: rows handed to a kernel */
+    const void **rows_mixed; /* K: raw rows under way, while mixed ones are made of them */
+    double *used_weights;    /* K + 1 */
+    int32_t *hard;           /* RFI_SPAN_MAX */
+    void *scratch;           /* for kernels */
+    double *centred_rows;    /* (K + 2) x RFI_GRAM_CHUNK, for Gram kernels */
+    double *medians;         /* RFI_GRAM_CHUNK */
+    double
+        *mixed;   /* (2 K + 1) x RFI_MIX_CHUNK: raw rows, mixed rows and the result, for rules behind pre-aggregators */
+    double *tile; /* RFI_CHUNK columns of K raw values */
+    bool *hole;   /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
+    double *points;     /* K + 2 values of one column of a space */
+    bool *gap;          /* K: mixed row has no value at this column */
+    double *refill;     /* K: factor by which the rest of a mixed row stands in for its holes */
+    double *centred;    /* (K + 2) x RFI_CHUNK, for Gram sums */
+    double *share;      /* K + 2: effective weights on the points of the rule's space */
+    double *raw_share;  /* K + 1: effective weights on raw rows, and on origin or centre together */
+    double *x;          /* K: values handed to the column rule */
+    double *a;          /* K: their weights */
+    double *x_share;    /* K: its answer */
+    ptrdiff_t *where;   /* K: which point each value is */
+    double *work;       /* 4 K, for the rule */
+    ptrdiff_t *index;   /* 2 K, for the rule */
+    double *scales;     /* RFI_TILE, for scale floors relative to a tile */
+    double *block_gram; /* (K+2)^2 and, for shares solved inside combine, what solve needs */
     double *block_share;
     double *solve_work;
     ptrdiff_t *solve_index;
@@ -71,7 +77,8 @@ typedef struct rfi_worker {
     int64_t unconverged;
     int64_t covered; /* coordinates observed or combined since the last solve */
     int max_iterations;
-    double sizes[2], constants[2]; /* the rule's constant for the last two sizes: a block, and the shorter one at the end */
+    double sizes[2],
+        constants[2]; /* the rule's constant for the last two sizes: a block, and the shorter one at the end */
 } rfi_worker;
 
 typedef struct rfi_memory {
@@ -108,6 +115,7 @@ struct reef_plan {
     ptrdiff_t total; /* coordinates of all segments */
     reef_dtype dtype;
     ptrdiff_t worker_count;
+    const rfi_kernels *wide;    /* kernels for float64, for mixed rows; NULL: none, or not needed */
     const rfi_kernels *kernels; /* NULL: the scalar rules do everything */
     unsigned needs;             /* of the rule */
     int64_t scope;              /* of the rule: REEF_SCOPE_* or a block length */
@@ -198,5 +206,10 @@ void rfi_state_propose(reef_state *state, ptrdiff_t segment, ptrdiff_t m, double
 /* Where the remembered centre of a segment has coordinate m. */
 const void *rfi_state_place(const reef_state *state, ptrdiff_t segment, ptrdiff_t m);
 void rfi_state_commit(reef_state *state);
+
+/* An elementwise rule on the mixed rows of at most RFI_MIX_CHUNK coordinates, by kernels (mixed.c). `rows` point to the first of them.
+ * Returns the number of hard coordinates, or -1: nothing done. */
+ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *worker, const void *const *rows, ptrdiff_t count,
+                         double tuned, double floor, void *out);
 
 #endif
