@@ -67,8 +67,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     double deviation[RFI_ATTACK_BLOCK];
     z = p->sign == MINUS ? -z : z;
     for (ptrdiff_t from = 0; from < view->length; from += RFI_ATTACK_BLOCK) {
-        ptrdiff_t left = view->length - from;
-        ptrdiff_t count = left < RFI_ATTACK_BLOCK ? left : RFI_ATTACK_BLOCK;
+        ptrdiff_t count = rfi_block_count(view, from);
         rfi_attack_moments(view, from, count, mean, deviation);
         for (ptrdiff_t i = 0; i < count; i++) {
             out[from + i] = rfi_to_float(mean[i] + z * deviation[i]);

@@ -22,6 +22,9 @@ static inline float rfi_to_float(double x)
     return x > (double)FLT_MAX ? FLT_MAX : x < -(double)FLT_MAX ? -FLT_MAX : (float)x;
 }
 
+/* Sends own: for what is honest, and when nothing is known. Returns true. */
+bool rfi_attack_honest(const reef_attack_view *view, float *out);
+
 /* ---- work ---- */
 
 /* Row number i of the view's work. */
@@ -58,6 +61,11 @@ static inline unsigned rfi_reference_trait(int reference)
 
 /* Coordinates (times lanes) handled at a time, so that sums in double stay on the stack. */
 enum { RFI_ATTACK_BLOCK = 256 };
+/* Numbers of the block that begins at `from`. */
+static inline ptrdiff_t rfi_block_count(const reef_attack_view *view, ptrdiff_t from)
+{
+    return view->length - from < RFI_ATTACK_BLOCK ? view->length - from : RFI_ATTACK_BLOCK;
+}
 
 /* mu and sigma (unless NULL) of the numbers from..from+count-1 of the rows, count <= RFI_ATTACK_BLOCK. Without rows: own and 0. */
 void rfi_attack_moments(const reef_attack_view *view, ptrdiff_t from, ptrdiff_t count, double *mean, double *deviation);
@@ -66,6 +74,26 @@ void rfi_attack_mean(const reef_attack_view *view, float *mean);
 
 /* z of ALIE for h honest agents and f liars; `all`: the share is of all agents instead of the honest ones. */
 double rfi_alie_z(ptrdiff_t honest, ptrdiff_t liars, bool all);
+
+/* ---- sums over whole rows, lane by lane ---- */
+
+/* Lanes that one call sums at most. */
+enum { RFI_LANE_GROUP = 16 };
+
+/* sum[j] = sum over coordinates of (a - b) d in lane first + j, j < count <= RFI_LANE_GROUP. b NULL: zero; d NULL: a - b. */
+void rfi_lane_products(const reef_attack_view *view, ptrdiff_t first, ptrdiff_t count, const float *a, const float *b,
+                       const float *d, double *sum);
+/* Lanes of the group that begins with lane `first`. */
+static inline ptrdiff_t rfi_lane_count(const reef_attack_view *view, ptrdiff_t first)
+{
+    return view->lanes - first < RFI_LANE_GROUP ? view->lanes - first : RFI_LANE_GROUP;
+}
+
+/* ---- trying the rule in force ---- */
+
+/* The rule on the rows known and copies of `candidate`, as many per row known as there are liars per honest agent, at least one and
+ * at most one more than rows are known. False if there is no rule or it fails. Needs rfi_attack_pointers. */
+bool rfi_attack_try(const reef_attack_view *view, const float *candidate, float *result);
 
 /* ---- random numbers ---- */
 

@@ -5,6 +5,27 @@
 REEF_ATTACK(additive)
 REEF_ATTACK(sign_flip)
 REEF_ATTACK(gaussian)
+REEF_ATTACK(zero)
+REEF_ATTACK(random)
+REEF_ATTACK(nan)
+REEF_ATTACK(few_coordinates)
 
 /* all liars together, hidden among the honest rows */
+REEF_ATTACK(mimic)
 REEF_ATTACK(alie)
+REEF_ATTACK(ipm)
+REEF_ATTACK(min_max)
+REEF_ATTACK(fang)
+
+/* against the rule in force */
+REEF_ATTACK(fang_krum)
+REEF_ATTACK(line_search)
+
+/* another row for every receiver */
+REEF_ATTACK(two_faced)
+REEF_ATTACK(dissensus)
+
+/* in the data, or in time */
+REEF_ATTACK(label_flip)
+REEF_ATTACK(silent)
+REEF_ATTACK(late)

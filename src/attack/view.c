@@ -1,4 +1,4 @@
-/* What several attacks need from a view: work, moments of the rows, random streams. */
+/* What several attacks need from a view: work, sums over the rows, trials of the rule, random streams. */
 #include "attack/attack.h"
 
 #include <math.h>
@@ -8,6 +8,14 @@ const char *const rfi_references[] = {"zero", "previous", NULL};
 /* Work begins with the pointers, which keeps them aligned. */
 enum { FLOATS_PER_POINTER = sizeof(const float *) / sizeof(float) };
 _Static_assert(FLOATS_PER_POINTER <= 2, "4 (known + 2) floats hold 2 (known + 2) pointers");
+
+bool rfi_attack_honest(const reef_attack_view *view, float *out)
+{
+    for (ptrdiff_t i = 0; i < view->length; i++) {
+        out[i] = view->own[i];
+    }
+    return true;
+}
 
 float *rfi_attack_row(const reef_attack_view *view, ptrdiff_t i)
 {
@@ -56,13 +64,68 @@ void rfi_attack_mean(const reef_attack_view *view, float *mean)
 {
     double sum[RFI_ATTACK_BLOCK];
     for (ptrdiff_t from = 0; from < view->length; from += RFI_ATTACK_BLOCK) {
-        ptrdiff_t left = view->length - from;
-        ptrdiff_t count = left < RFI_ATTACK_BLOCK ? left : RFI_ATTACK_BLOCK;
+        ptrdiff_t count = rfi_block_count(view, from);
         rfi_attack_moments(view, from, count, sum, NULL);
         for (ptrdiff_t i = 0; i < count; i++) {
             mean[from + i] = rfi_to_float(sum[i]);
         }
     }
+}
+
+/* sum[i] += (a - b) d for `width` neighbouring numbers. */
+static inline void add_products(const float *a, const float *b, const float *d, ptrdiff_t width, double *sum)
+{
+    for (ptrdiff_t i = 0; i < width; i++) {
+        double u = b ? (double)a[i] - (double)b[i] : (double)a[i];
+        sum[i] += d ? u * (double)d[i] : u * u;
+    }
+}
+
+/* One lane alone is summed as if it were RFI_LANE_GROUP of them, which are added up in the end: that is what vector units like. */
+static double sum_alone(ptrdiff_t length, const float *a, const float *b, const float *d)
+{
+    double sum[RFI_LANE_GROUP] = {0};
+    double total = 0;
+    ptrdiff_t i = 0;
+    for (; i + RFI_LANE_GROUP <= length; i += RFI_LANE_GROUP) {
+        add_products(a + i, b ? b + i : NULL, d ? d + i : NULL, RFI_LANE_GROUP, sum);
+    }
+    add_products(a + i, b ? b + i : NULL, d ? d + i : NULL, length - i, sum);
+    for (ptrdiff_t j = 0; j < RFI_LANE_GROUP; j++) {
+        total += sum[j];
+    }
+    return total;
+}
+
+void rfi_lane_products(const reef_attack_view *view, ptrdiff_t first, ptrdiff_t count, const float *a, const float *b,
+                       const float *d, double *sum)
+{
+    if (view->lanes == 1) {
+        sum[0] = sum_alone(view->length, a, b, d);
+        return;
+    }
+    for (ptrdiff_t j = 0; j < count; j++) {
+        sum[j] = 0;
+    }
+    for (ptrdiff_t i = first; i < view->length; i += view->lanes) {
+        add_products(a + i, b ? b + i : NULL, d ? d + i : NULL, count, sum);
+    }
+}
+
+bool rfi_attack_try(const reef_attack_view *view, const float *candidate, float *result)
+{
+    if (!view->aggregate) {
+        return false;
+    }
+    const float **rows = rfi_attack_pointers(view);
+    double per_row = view->honest > 0 ? (double)view->liars / (double)view->honest : 1;
+    double wanted = round(per_row * (double)view->known);
+    double copies = wanted < 1 ? 1 : wanted > (double)view->known + 1 ? (double)view->known + 1 : wanted;
+    ptrdiff_t count = view->known + (ptrdiff_t)copies;
+    for (ptrdiff_t l = 0; l < count; l++) {
+        rows[l] = l < view->known ? view->rows[l] : candidate;
+    }
+    return view->aggregate(view->user, rows, count, result);
 }
 
 /* Rounds beyond 32 bits move on to other keys. */

@@ -1,0 +1,10 @@
+/* label_flip: liars learn from labels y -> classes - 1 - y and send what comes out, otherwise as everybody else. */
+#include "attack/attack.h"
+
+const reef_attack_kind rfi_attack_label_flip = {
+    .kind = {.name = "label_flip",
+             .summary = "honest but for the labels it learns from, which are turned round",
+             .citation =
+                 "Fang, Cao, Jia, Gong, Local model poisoning attacks to Byzantine-robust federated learning (2020)"},
+    .traits = REEF_ATTACK_LANES | REEF_ATTACK_LABELS,
+};
