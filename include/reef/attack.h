@@ -32,10 +32,10 @@ enum {
     REEF_ATTACK_LABELS = 1 << 2, /* lies in the data: liars learn from flipped labels and send what comes out */
     REEF_ATTACK_RULE = 1 << 3,   /* tries the rule in force (view->aggregate) */
     REEF_ATTACK_ROWS = 1 << 4, /* looks at the rows known; without it `known` may be 0 and knowledge does not matter */
-    REEF_ATTACK_SAME =
-        1 << 5, /* the row depends neither on liar nor on own nor on previous (with ROWS: if known > 0) */
-    REEF_ATTACK_SAME_PREVIOUS =
-        1 << 6, /* likewise, but on previous it may depend: same for liars of the same previous */
+    /* The row depends neither on liar nor on own nor on previous, provided known > 0 (with ROWS) and receiver_model (with EDGE). */
+    REEF_ATTACK_SAME = 1 << 5,
+    /* Likewise, but on previous it does depend: the same for liars of the same previous. */
+    REEF_ATTACK_SAME_PREVIOUS = 1 << 6,
 };
 
 /* What a liar may know. */
