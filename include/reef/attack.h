@@ -78,8 +78,8 @@ typedef struct reef_attack_kind {
     bool (*message)(const void *params, const reef_attack_view *view, float *out);
     /* Rounds by which the message arrives late: the row of round - delay is delivered. NULL: never late. */
     int64_t (*delay)(const void *params);
-    /* Traits that hold for these parameters, beside the others. NULL: none. */
-    unsigned (*more_traits)(const void *params);
+    /* Traits for these parameters where they are more than `traits`. NULL: they never are. */
+    unsigned (*traits_of)(const void *params);
 } reef_attack_kind;
 
 /* What every attack takes beside its own fields. */
@@ -102,7 +102,7 @@ REEF_API void reef_attack_destroy(reef_attack **attack);
 REEF_API const reef_attack_kind *reef_attack_kind_of(const reef_attack *attack);
 REEF_API const void *reef_attack_params(const reef_attack *attack);
 REEF_API const reef_attack_common *reef_attack_common_of(const reef_attack *attack);
-/* Traits of the kind and those that its parameters add. */
+/* Traits for its parameters. */
 REEF_API unsigned reef_attack_traits(const reef_attack *attack);
 /* Rounds by which its messages are late, 0: never late. */
 REEF_API int64_t reef_attack_delay(const reef_attack *attack);

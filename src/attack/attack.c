@@ -254,7 +254,7 @@ const reef_attack_common *reef_attack_common_of(const reef_attack *attack)
 unsigned reef_attack_traits(const reef_attack *attack)
 {
     const reef_attack_kind *kind = attack->kind;
-    return kind->traits | (kind->more_traits ? kind->more_traits(attack->params) : 0);
+    return kind->traits_of ? kind->traits_of(attack->params) : kind->traits;
 }
 
 int64_t reef_attack_delay(const reef_attack *attack)

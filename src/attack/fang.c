@@ -111,10 +111,10 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     return true;
 }
 
-static unsigned more_traits(const void *params)
+static unsigned traits_of(const void *params)
 {
     const fang_params *p = params;
-    return p->draws == COMMON ? REEF_ATTACK_SAME_PREVIOUS : 0;
+    return REEF_ATTACK_LANES | REEF_ATTACK_ROWS | (p->draws == COMMON ? REEF_ATTACK_SAME_PREVIOUS : 0);
 }
 
 const reef_attack_kind rfi_attack_fang = {
@@ -127,5 +127,5 @@ const reef_attack_kind rfi_attack_fang = {
              .params_size = sizeof(fang_params)},
     .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS,
     .message = message,
-    .more_traits = more_traits,
+    .traits_of = traits_of,
 };

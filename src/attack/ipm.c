@@ -35,10 +35,10 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     return true;
 }
 
-static unsigned more_traits(const void *params)
+static unsigned traits_of(const void *params)
 {
     const ipm_params *p = params;
-    return rfi_reference_trait(p->reference);
+    return REEF_ATTACK_LANES | REEF_ATTACK_ROWS | rfi_reference_trait(p->reference);
 }
 
 const reef_attack_kind rfi_attack_ipm = {
@@ -51,5 +51,5 @@ const reef_attack_kind rfi_attack_ipm = {
              .params_size = sizeof(ipm_params)},
     .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS,
     .message = message,
-    .more_traits = more_traits,
+    .traits_of = traits_of,
 };

@@ -146,10 +146,11 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     return true;
 }
 
-static unsigned more_traits(const void *params)
+static unsigned traits_of(const void *params)
 {
     const line_search_params *p = params;
-    return p->direction == ALIE ? REEF_ATTACK_SAME : rfi_reference_trait(p->reference);
+    return REEF_ATTACK_ROWS | REEF_ATTACK_RULE |
+           (p->direction == ALIE ? REEF_ATTACK_SAME : rfi_reference_trait(p->reference));
 }
 
 const reef_attack_kind rfi_attack_line_search = {
@@ -162,5 +163,5 @@ const reef_attack_kind rfi_attack_line_search = {
     .traits = REEF_ATTACK_ROWS | REEF_ATTACK_RULE,
     .work_rows = 3,
     .message = message,
-    .more_traits = more_traits,
+    .traits_of = traits_of,
 };

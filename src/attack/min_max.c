@@ -213,10 +213,11 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     return true;
 }
 
-static unsigned more_traits(const void *params)
+static unsigned traits_of(const void *params)
 {
     const min_max_params *p = params;
-    return p->direction == STD ? REEF_ATTACK_SAME : rfi_reference_trait(p->reference);
+    return REEF_ATTACK_LANES | REEF_ATTACK_ROWS |
+           (p->direction == STD ? REEF_ATTACK_SAME : rfi_reference_trait(p->reference));
 }
 
 const reef_attack_kind rfi_attack_min_max = {
@@ -230,5 +231,5 @@ const reef_attack_kind rfi_attack_min_max = {
     .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS,
     .work_rows = 1,
     .message = message,
-    .more_traits = more_traits,
+    .traits_of = traits_of,
 };

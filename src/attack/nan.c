@@ -55,10 +55,10 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     return true;
 }
 
-static unsigned more_traits(const void *params)
+static unsigned traits_of(const void *params)
 {
     const nan_params *p = params;
-    return p->where == WHERE_ALL ? REEF_ATTACK_SAME : 0;
+    return REEF_ATTACK_LANES | (p->where == WHERE_ALL ? REEF_ATTACK_SAME : 0);
 }
 
 const reef_attack_kind rfi_attack_nan = {
@@ -70,5 +70,5 @@ const reef_attack_kind rfi_attack_nan = {
              .params_size = sizeof(nan_params)},
     .traits = REEF_ATTACK_LANES,
     .message = message,
-    .more_traits = more_traits,
+    .traits_of = traits_of,
 };

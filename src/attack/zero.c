@@ -19,10 +19,10 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     return true;
 }
 
-static unsigned more_traits(const void *params)
+static unsigned traits_of(const void *params)
 {
     const zero_params *p = params;
-    return rfi_reference_trait(p->reference);
+    return REEF_ATTACK_LANES | rfi_reference_trait(p->reference);
 }
 
 const reef_attack_kind rfi_attack_zero = {
@@ -34,5 +34,5 @@ const reef_attack_kind rfi_attack_zero = {
              .params_size = sizeof(zero_params)},
     .traits = REEF_ATTACK_LANES,
     .message = message,
-    .more_traits = more_traits,
+    .traits_of = traits_of,
 };
