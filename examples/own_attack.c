@@ -130,6 +130,9 @@ static double moved(const char *rule, const round_data *data, reef_error *error)
         status = reef_agg_apply(agg, &input, HONEST + LIARS, LENGTH, REEF_F32, out, NULL, error);
     }
     reef_agg_destroy(&agg);
+    if (status != REEF_OK) {
+        return -1;
+    }
     for (int m = 0; m < LENGTH; m++) {
         double mean = 0;
         for (int l = 0; l < HONEST; l++) {
@@ -137,20 +140,19 @@ static double moved(const char *rule, const round_data *data, reef_error *error)
         }
         sum += ((double)out[m] - mean) * ((double)out[m] - mean);
     }
-    return status == REEF_OK ? sqrt(sum / LENGTH) : -1;
+    return sqrt(sum / LENGTH);
 }
 
 static int report(const reef_attack *attack, round_data *data)
 {
-    char text[200];
     reef_error error = {REEF_OK, ""};
     if (!lie(attack, data)) {
         return 0;
     }
     double mean = moved("mean", data, &error);
     double ref = moved("ref", data, &error);
-    (void)reef_attack_print(attack, text, sizeof text);
-    printf("%-70.70s mean %8.3f, ref %6.3f %s\n", text, mean, ref, error.text);
+    printf("%-10s moves mean by %8.3f, ref by %6.3f %s\n", reef_attack_kind_of(attack)->kind.name, mean, ref,
+           error.text);
     return mean >= 0 && ref >= 0 && ref < 0.2; /* honest rows scatter by 0.1 */
 }
 

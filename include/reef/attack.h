@@ -76,7 +76,8 @@ typedef struct reef_attack_kind {
     ptrdiff_t work_rows;      /* rows of `length` numbers that it needs for work */
     /* The row to send; out does not overlap anything in the view. Returns false to stay silent. NULL: sends `own` (label flip). */
     bool (*message)(const void *params, const reef_attack_view *view, float *out);
-    /* Rounds by which the message arrives late: the row of round - delay is delivered. NULL: never late. */
+    /* Rounds by which the message arrives late: the row of round - delay is delivered, before that nothing. NULL: never
+     * late. */
     int64_t (*delay)(const void *params);
     /* Traits for these parameters where they are more than `traits`. NULL: they never are. */
     unsigned (*traits_of)(const void *params);

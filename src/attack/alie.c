@@ -1,7 +1,7 @@
 /* alie: "a little is enough". All liars send mu + z sigma (or minus), near enough to the honest rows to be believed.
  *
  * z=auto, for n agents of which f lie: with s = floor(n/2 + 1) - f honest supporters the liars are the majority, so z is the
- * largest number with Phi(z) < (h - s) / h, h = n - f (share=honest), or < (n - s) / n (share=all, the first version of the paper).
+ * largest number with Phi(z) < (h - s) / h, h = n - f (share=honest), or < (n - s) / n (share=all; descriptions differ).
  */
 #include "attack/attack.h"
 
