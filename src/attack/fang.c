@@ -85,15 +85,15 @@ static void deviate(const fang_params *p, const reef_attack_view *view, ptrdiff_
     double least[RFI_ATTACK_BLOCK];
     double largest[RFI_ATTACK_BLOCK];
     ptrdiff_t count = rfi_block_count(view, from);
-    rfi_attack_moments(view, from, count, mean, p->range == SIGMA ? deviation : NULL);
-    if (p->range == EXTREMES) {
+    bool sigma = p->range == SIGMA;
+    rfi_attack_moments(view, from, count, mean, sigma ? deviation : NULL);
+    if (!sigma) {
         find_extremes(view, from, count, least, largest);
     }
     for (ptrdiff_t i = 0; i < count; i++) {
         bool up = mean[i] > (double)view->previous[from + i];
         double u = (double)out[from + i];
-        double x = p->range == EXTREMES ? beyond(p, up, least[i], largest[i], u)
-                                        : mean[i] + (up ? -(3 + u) : 3 + u) * deviation[i];
+        double x = sigma ? mean[i] + (up ? -(3 + u) : 3 + u) * deviation[i] : beyond(p, up, least[i], largest[i], u);
         out[from + i] = rfi_to_float(x);
     }
 }

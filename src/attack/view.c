@@ -6,8 +6,7 @@
 const char *const rfi_references[] = {"zero", "previous", NULL};
 
 /* Work begins with the pointers, which keeps them aligned. */
-enum { FLOATS_PER_POINTER = sizeof(const float *) / sizeof(float) };
-_Static_assert(FLOATS_PER_POINTER <= 2, "4 (known + 2) floats hold 2 (known + 2) pointers");
+_Static_assert(sizeof(const float *) <= 2 * sizeof(float), "4 (known + 2) floats hold 2 (known + 2) pointers");
 
 bool rfi_attack_honest(const reef_attack_view *view, float *out)
 {
@@ -81,18 +80,21 @@ static inline void add_products(const float *a, const float *b, const float *d, 
     }
 }
 
-/* One lane alone is summed as if it were RFI_LANE_GROUP of them, which are added up in the end: that is what vector units like. */
+/* Coordinate m goes to partial sum m mod PARTS, and the parts are added up in the end: one lane alone then keeps vector units busy, and
+ * the bits do not depend on how many lanes there are. */
+enum { PARTS = RFI_LANE_GROUP };
+
 static double sum_alone(ptrdiff_t length, const float *a, const float *b, const float *d)
 {
-    double sum[RFI_LANE_GROUP] = {0};
+    double sum[PARTS] = {0};
     double total = 0;
     ptrdiff_t i = 0;
-    for (; i + RFI_LANE_GROUP <= length; i += RFI_LANE_GROUP) {
-        add_products(a + i, b ? b + i : NULL, d ? d + i : NULL, RFI_LANE_GROUP, sum);
+    for (; i + PARTS <= length; i += PARTS) {
+        add_products(a + i, b ? b + i : NULL, d ? d + i : NULL, PARTS, sum);
     }
     add_products(a + i, b ? b + i : NULL, d ? d + i : NULL, length - i, sum);
-    for (ptrdiff_t j = 0; j < RFI_LANE_GROUP; j++) {
-        total += sum[j];
+    for (ptrdiff_t k = 0; k < PARTS; k++) {
+        total += sum[k];
     }
     return total;
 }
@@ -100,15 +102,19 @@ static double sum_alone(ptrdiff_t length, const float *a, const float *b, const 
 void rfi_lane_products(const reef_attack_view *view, ptrdiff_t first, ptrdiff_t count, const float *a, const float *b,
                        const float *d, double *sum)
 {
+    double parts[PARTS][RFI_LANE_GROUP] = {{0}};
     if (view->lanes == 1) {
         sum[0] = sum_alone(view->length, a, b, d);
         return;
     }
+    for (ptrdiff_t i = first, m = 0; i < view->length; i += view->lanes, m++) {
+        add_products(a + i, b ? b + i : NULL, d ? d + i : NULL, count, parts[m % PARTS]);
+    }
     for (ptrdiff_t j = 0; j < count; j++) {
         sum[j] = 0;
-    }
-    for (ptrdiff_t i = first; i < view->length; i += view->lanes) {
-        add_products(a + i, b ? b + i : NULL, d ? d + i : NULL, count, sum);
+        for (ptrdiff_t k = 0; k < PARTS; k++) {
+            sum[j] += parts[k][j];
+        }
     }
 }
 
