@@ -4,7 +4,8 @@
  *   key = rfi_rng_key(rfi_rng_key(seed, purpose), step + 2^32 (round / 2^32)),
  *   counter = (b, agent, repetition, round mod 2^32).
  * Nothing but integers and + - * / sqrt of IEEE float32 is used, so a number has the same bits on every instruction set and
- * whatever other lanes are computed beside it. Largest value: 6.56; error of a number: below 4e-7 times max(1, radius).
+ * whatever other lanes are computed beside it. Largest value: 6.56. Against exact arithmetic
+ * a number is wrong by at most 4e-7 max(1, r) + 2^-25 / r, r being the radius of its pair.
  */
 #ifndef RFI_NUM_NORMAL_H
 #define RFI_NUM_NORMAL_H

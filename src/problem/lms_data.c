@@ -12,6 +12,7 @@
 #include "problem/lms.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LANES = 16 };
 
@@ -28,19 +29,24 @@ typedef struct lane_group {
     float *optimum; /* M: w^o of this round */
     float *miss;    /* M x lanes: target - w */
     float *sum;     /* M x lanes */
-    float *data;    /* (M + 2) x lanes: u, v, and what decides on outliers */
+    float *data;    /* blocks_of x lanes: u, v, and what decides on outliers */
     float *root;    /* M x lanes: square roots of diagonal covariances; unused otherwise */
     uint32_t agent[LANES], repetition[LANES];
     float sigma[LANES];
-    float error[LANES];
 } lane_group;
+
+/* Normals of a sample, rounded up to whole blocks of the generator. */
+static ptrdiff_t blocks_of(const rfi_lms *lms)
+{
+    return (lms->width + (lms->params.outliers > 0 ? 2 : 1) + 3) / 4 * 4;
+}
 
 static void lay_out(rfi_arena *arena, const rfi_lms *lms, lane_group *g)
 {
     g->optimum = rfi_arena_take(arena, lms->width, 1, sizeof(float));
     g->miss = rfi_arena_take(arena, lms->width, LANES, sizeof(float));
     g->sum = rfi_arena_take(arena, lms->width, LANES, sizeof(float));
-    g->data = rfi_arena_take(arena, lms->width + 2, LANES, sizeof(float));
+    g->data = rfi_arena_take(arena, blocks_of(lms), LANES, sizeof(float));
     g->root = rfi_arena_take(arena, lms->root ? lms->width : 0, LANES, sizeof(float));
 }
 
@@ -108,8 +114,10 @@ static void fetch_agent(lane_group *g, ptrdiff_t first)
     }
     for (ptrdiff_t m = 0; m < lms->width; m++) {
         const float target = lms->offset ? g->optimum[m] + lms->offset[k * lms->width + m] : g->optimum[m];
+        const float *restrict from = model + m * lanes;
+        float *restrict miss = g->miss + m * LANES;
         for (ptrdiff_t l = 0; l < LANES; l++) {
-            g->miss[m * LANES + l] = target - model[m * lanes + l];
+            miss[l] = target - from[l];
         }
         for (ptrdiff_t l = 0; lms->root && l < LANES; l++) {
             g->root[m * LANES + l] = lms->root[k * lms->width + m];
@@ -123,8 +131,10 @@ static void deliver_agent(const lane_group *g, ptrdiff_t first)
     const float factor = -1.0F / (float)(g->batch->size > 1 ? g->batch->size : 1);
     float *gradient = g->batch->gradients[first / lanes] + first % lanes;
     for (ptrdiff_t m = 0; m < g->lms->width; m++) {
+        const float *restrict sum = g->sum + m * LANES;
+        float *restrict to = gradient + m * lanes;
         for (ptrdiff_t l = 0; l < LANES; l++) {
-            gradient[m * lanes + l] = g->sum[m * LANES + l] * factor;
+            to[l] = sum[l] * factor;
         }
     }
 }
@@ -136,70 +146,81 @@ INLINE void colour(const lane_group *g, ptrdiff_t n)
 {
     const rfi_lms *lms = g->lms;
     float *restrict u = g->data;
+    const float *restrict root = g->root;
     if (lms->root) {
         for (ptrdiff_t i = 0; i < lms->width * n; i++) {
-            u[i] *= g->root[i];
+            u[i] *= root[i];
         }
     } else if (lms->params.covariance == RFI_LMS_AR1) {
         const float rho = (float)lms->params.rho;
         const float rest = (float)sqrt(1 - lms->params.rho * lms->params.rho);
-        for (ptrdiff_t i = n; i < lms->width * n; i++) {
-            u[i] = rho * u[i - n] + rest * u[i];
+        for (ptrdiff_t m = 1; m < lms->width; m++) {
+            const float *restrict before = u + (m - 1) * n;
+            float *restrict here = u + m * n;
+            for (ptrdiff_t l = 0; l < n; l++) {
+                here[l] = rho * before[l] + rest * here[l];
+            }
         }
     }
 }
 
 /* error = v, with its outliers. */
-INLINE void add_noise(lane_group *g, ptrdiff_t n)
+INLINE void add_noise(const lane_group *g, ptrdiff_t n, float *restrict error)
 {
     const rfi_lms *lms = g->lms;
-    const float *v = g->data + lms->width * n;
-    const bool outliers = lms->params.outliers > 0;
-    const float large = (float)sqrt(lms->params.outlier_noise);
+    const float *restrict v = g->data + lms->width * n;
     for (ptrdiff_t l = 0; l < n; l++) {
-        const float sigma = outliers && v[n + l] < lms->contaminated ? large : g->sigma[l];
-        g->error[l] = sigma * v[l];
+        error[l] = g->sigma[l] * v[l];
+    }
+    if (lms->params.outliers > 0) {
+        const float large = (float)sqrt(lms->params.outlier_noise);
+        for (ptrdiff_t l = 0; l < n; l++) {
+            error[l] = v[n + l] < lms->contaminated ? large * v[l] : error[l];
+        }
     }
 }
 
 /* Robust adaptation: residuals count for no more than threshold * sigma. */
-INLINE void clip(lane_group *g, ptrdiff_t n)
+INLINE void clip(const lane_group *g, ptrdiff_t n, float *restrict error)
 {
     const float threshold = (float)g->lms->params.threshold;
     for (ptrdiff_t l = 0; l < n; l++) {
         const float most = threshold * g->sigma[l];
-        const float e = g->error[l];
-        g->error[l] = e > most ? most : e < -most ? -most : e;
+        const float least = error[l] < most ? error[l] : most;
+        error[l] = least > -most ? least : -most;
     }
 }
 
-INLINE void add_sample(lane_group *g, ptrdiff_t sample, ptrdiff_t n)
+INLINE void add_sample(const lane_group *g, ptrdiff_t sample, ptrdiff_t n)
 {
     const rfi_lms *lms = g->lms;
     const ptrdiff_t width = lms->width;
-    const ptrdiff_t count = width + (lms->params.outliers > 0 ? 2 : 1);
+    const ptrdiff_t count = blocks_of(lms);
     const float *restrict u = g->data;
-    float *restrict error = g->error;
-    lms->normals(&g->stream, g->agent, g->repetition, n, sample * ((count + 3) / 4 * 4), count, g->data);
+    const float *restrict miss = g->miss;
+    float *restrict sum = g->sum;
+    float error[LANES];
+    lms->normals(&g->stream, g->agent, g->repetition, n, sample * count, count, g->data);
     colour(g, n);
-    add_noise(g, n);
+    add_noise(g, n, error);
     for (ptrdiff_t m = 0; m < width; m++) {
         for (ptrdiff_t l = 0; l < n; l++) {
-            error[l] += u[m * n + l] * g->miss[m * n + l];
+            error[l] += u[m * n + l] * miss[m * n + l];
         }
     }
     if (lms->params.loss == RFI_LMS_HUBER) {
-        clip(g, n);
+        clip(g, n, error);
     }
     for (ptrdiff_t m = 0; m < width; m++) {
         for (ptrdiff_t l = 0; l < n; l++) {
-            g->sum[m * n + l] = (sample ? g->sum[m * n + l] : 0) + u[m * n + l] * error[l];
+            sum[m * n + l] += u[m * n + l] * error[l];
         }
     }
 }
 
-INLINE void add_samples(lane_group *g, ptrdiff_t n)
+INLINE void add_samples(const lane_group *g, ptrdiff_t n)
 {
+    memset(g->sum, 0, (size_t)(g->lms->width * n) * sizeof *g->sum);
     add_sample(g, 0, n);
     for (ptrdiff_t s = 1; s < g->batch->size; s++) {
         add_sample(g, s, n);
@@ -233,6 +254,8 @@ void rfi_lms_gradients(const void *state, const reef_batch *batch)
         fetch(&g, first, n);
         if (n == LANES) {
             add_samples(&g, LANES);
+        } else if (n == 1) {
+            add_samples(&g, 1);
         } else {
             add_samples(&g, n);
         }

@@ -155,6 +155,16 @@ static void gather(const uint32_t *agents, const uint32_t *repetitions, ptrdiff_
     }
 }
 
+/* One lane: whole blocks go out as they are. */
+static void scatter_blocks(const float *restrict made, float *restrict out)
+{
+    for (ptrdiff_t g = 0; g < GROUP; g++) {
+        for (ptrdiff_t i = 0; i < 4; i++) {
+            out[4 * g + i] = made[i * GROUP + g];
+        }
+    }
+}
+
 /* From the made numbers of elements from..until-1 to their places; numbers below `first` or from `last` on are not wanted. */
 static void scatter(const float *made, const group *in, ptrdiff_t lanes, ptrdiff_t from, ptrdiff_t until,
                     ptrdiff_t first, ptrdiff_t last, float *out)
@@ -180,7 +190,11 @@ static void make_some(const rfi_normal_stream *stream, const uint32_t *agents, c
         const ptrdiff_t until = from + GROUP < end ? from + GROUP : end;
         gather(agents, repetitions, lanes, from, until, &in);
         make(stream, &in, GROUP, made);
-        scatter(made, &in, lanes, from, until, first, last, out);
+        if (lanes == 1 && 4 * (from + GROUP) <= last) {
+            scatter_blocks(made, out + 4 * from - first);
+        } else {
+            scatter(made, &in, lanes, from, until, first, last, out);
+        }
     }
 }
 
