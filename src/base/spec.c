@@ -5,7 +5,13 @@
 #include "base/memory.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+
+/* In all targets together: there is a bit for each. */
+enum { FIELDS_MAX = 64 };
+/* Names that a message shows; more are left to `reef list`. */
+enum { SHOWN_MAX = 8 };
 
 reef_status rfi_spec_text(const char *spec, rfi_slice *text, reef_error *error)
 {
@@ -15,6 +21,58 @@ reef_status rfi_spec_text(const char *spec, rfi_slice *text, reef_error *error)
                         RFI_SPEC_LENGTH_MAX);
     }
     return REEF_OK;
+}
+
+/* Cuts the first key=value off the list, at the comma behind its value; *more: there was one. False if parentheses do not match. */
+static bool cut_pair(rfi_slice list, rfi_slice *pair, rfi_slice *rest, bool *more)
+{
+    rfi_slice value;
+    rfi_slice after = {NULL, 0};
+    bool found = false;
+    *pair = rfi_trim(rfi_cut(list, ',', rest, more));
+    (void)rfi_cut(*pair, '=', &value, &found);
+    value = rfi_trim(value);
+    if (value.length == 0 || value.text[0] != '(') {
+        return true;
+    }
+    const char *end = list.text + list.length;
+    const char *at = value.text;
+    ptrdiff_t depth = 0;
+    for (; at < end; at++) {
+        depth += *at == '(' ? 1 : *at == ')' ? -1 : 0;
+        if (depth == 0) {
+            break;
+        }
+    }
+    if (depth != 0) {
+        return false;
+    }
+    at++;
+    rfi_slice blank = rfi_trim(rfi_cut((rfi_slice){at, (size_t)(end - at)}, ',', &after, more));
+    *rest = after;
+    *pair = (rfi_slice){pair->text, (size_t)(at - pair->text)};
+    return blank.length == 0;
+}
+
+/* Without the parentheses around it, if there are some. */
+static rfi_slice unwrap(rfi_slice value)
+{
+    bool wrapped = value.length >= 2 && value.text[0] == '(';
+    return wrapped ? rfi_trim((rfi_slice){value.text + 1, value.length - 2}) : value;
+}
+
+/* Says which fields there are, those of all targets that may be set. */
+static reef_status unknown_key(const rfi_target *targets, ptrdiff_t count, rfi_slice key, reef_error *error)
+{
+    reef_field all[FIELDS_MAX];
+    ptrdiff_t used = 0;
+    for (ptrdiff_t t = 0; t < count; t++) {
+        for (ptrdiff_t i = 0; !targets[t].refusal && i < targets[t].table.count && used < FIELDS_MAX; i++) {
+            all[used++] = targets[t].table.fields[i];
+        }
+    }
+    rfi_fields table = {targets[0].table.owner, all, used};
+    return rfi_fields_set(&table, NULL, key, (rfi_slice){"", 0}, error); /* no such key: nothing is set */
 }
 
 /* One key=value; *seen has a bit per field set so far, counted through all targets. */
@@ -37,7 +95,7 @@ static reef_status set_one(const rfi_target *targets, ptrdiff_t count, rfi_slice
         t++;
     }
     if (!field) {
-        return rfi_fields_set(&targets[0].table, targets[0].params, key, value, error); /* says what there is */
+        return unknown_key(targets, count, key, error);
     }
     if (targets[t].refusal) {
         return rfi_fail(error, REEF_E_SYNTAX, "%s= %s, not to %s", field->name, targets[t].refusal, owner);
@@ -47,7 +105,7 @@ static reef_status set_one(const rfi_target *targets, ptrdiff_t count, rfi_slice
         return rfi_fail(error, REEF_E_SYNTAX, "%s: %.*s is given twice", owner, RFI_SHOW(key));
     }
     *seen |= bit;
-    return rfi_fields_set(&targets[t].table, targets[t].params, key, value, error);
+    return rfi_fields_set(&targets[t].table, targets[t].params, key, unwrap(value), error);
 }
 
 reef_status rfi_spec_set(const rfi_target *targets, ptrdiff_t count, rfi_slice list, reef_error *error)
@@ -55,8 +113,12 @@ reef_status rfi_spec_set(const rfi_target *targets, ptrdiff_t count, rfi_slice l
     uint64_t seen = 0;
     bool more = true;
     while (more) {
+        rfi_slice pair;
         rfi_slice rest;
-        rfi_slice pair = rfi_trim(rfi_cut(list, ',', &rest, &more));
+        if (!cut_pair(list, &pair, &rest, &more)) {
+            return rfi_fail(error, REEF_E_SYNTAX, "%s: the parentheses around the value in '%.*s' do not match",
+                            targets[0].table.owner, RFI_SHOW(pair));
+        }
         reef_status status = set_one(targets, count, pair, &seen, error);
         if (status != REEF_OK) {
             return status;
@@ -79,19 +141,26 @@ ptrdiff_t rfi_catalogue_find(const rfi_catalogue *catalogue, rfi_slice name)
 reef_status rfi_catalogue_unknown(const rfi_catalogue *catalogue, rfi_slice name, reef_error *error)
 {
     const char *nearest = NULL;
+    char names[200] = "";
+    size_t used = 0;
     int best = 1000;
     for (ptrdiff_t i = 0; i < catalogue->count; i++) {
         const char *known = catalogue->name(catalogue->user, i);
+        rfi_append(names, sizeof names, &used, "%s%s", i ? ", " : "", known);
         if (rfi_is_nearer(name, known, &best)) {
             nearest = known;
         }
     }
+    char hint[80] = "";
     if (nearest) {
-        return rfi_fail(error, REEF_E_NAME, "there is no %s '%.*s'; did you mean '%s'? `reef list` names all of them",
-                        catalogue->what, RFI_SHOW(name), nearest);
+        (void)snprintf(hint, sizeof hint, " did you mean '%.40s'?", nearest);
     }
-    return rfi_fail(error, REEF_E_NAME, "there is no %s '%.*s'; `reef list` names all of them", catalogue->what,
-                    RFI_SHOW(name));
+    if (catalogue->count <= SHOWN_MAX) {
+        return rfi_fail(error, REEF_E_NAME, "there is no %s '%.*s';%s there are: %s", catalogue->what, RFI_SHOW(name),
+                        hint, names);
+    }
+    return rfi_fail(error, REEF_E_NAME, "there is no %s '%.*s';%s `reef list` names all of them", catalogue->what,
+                    RFI_SHOW(name), hint);
 }
 
 /* Presets, then the list; params and common are set. */
@@ -113,6 +182,9 @@ reef_status rfi_spec_read(const reef_context *context, const rfi_catalogue *cata
     rfi_slice text;
     rfi_slice list;
     bool has_list = false;
+    if (!spec) {
+        return rfi_fail(error, REEF_E_ARG, "a %s needs a spec", catalogue->what);
+    }
     reef_status status = rfi_spec_text(spec, &text, error);
     if (status != REEF_OK) {
         return status;
@@ -141,17 +213,28 @@ reef_status rfi_spec_read(const reef_context *context, const rfi_catalogue *cata
     return REEF_OK;
 }
 
+/* Texts that would not be read back as they are go into parentheses. */
+static void print_pair(char mark, const reef_field *field, const void *params, char *text, size_t size, size_t *used)
+{
+    bool wrap = false;
+    if (field->type == REEF_FIELD_TEXT) {
+        const char *value = (const char *)params + field->offset;
+        wrap = value[0] == '\0' || value[0] == '(' || strchr(value, ',');
+    }
+    rfi_append(text, size, used, "%c%s=%s", mark, field->name, wrap ? "(" : "");
+    rfi_field_print(field, params, text, size, used);
+    rfi_append(text, size, used, "%s", wrap ? ")" : "");
+}
+
 void rfi_spec_print(const reef_kind *kind, const void *params, const rfi_target *common, char *text, size_t size,
                     size_t *used)
 {
     char mark = ':';
     rfi_append(text, size, used, "%s", kind->name);
     for (ptrdiff_t i = 0; i < kind->field_count; i++, mark = ',') {
-        rfi_append(text, size, used, "%c%s=", mark, kind->fields[i].name);
-        rfi_field_print(&kind->fields[i], params, text, size, used);
+        print_pair(mark, &kind->fields[i], params, text, size, used);
     }
     for (ptrdiff_t i = 0; common && i < common->table.count; i++, mark = ',') {
-        rfi_append(text, size, used, "%c%s=", mark, common->table.fields[i].name);
-        rfi_field_print(&common->table.fields[i], common->params, text, size, used);
+        print_pair(mark, &common->table.fields[i], common->params, text, size, used);
     }
 }

@@ -1,5 +1,8 @@
 /* Spec strings name:key=value,key=value for everything that has a field table: rules, graphs, weights, links, ...
  *
+ * A value may stand in parentheses, which are not part of it: data=(csv:path=a.csv,label=b). That is how a spec goes into a spec, and
+ * how a value can contain a comma or be empty. Parentheses inside it come in pairs.
+ *
  * rfi_spec_read does it all for a catalogue of kinds; the pieces are there for those with a grammar around it (pipes). */
 #ifndef RFI_BASE_SPEC_H
 #define RFI_BASE_SPEC_H
@@ -9,7 +12,7 @@
 #include <reef/context.h>
 
 /* Longest spec accepted: far more than any real one, so that hostile input costs little. */
-enum { RFI_SPEC_LENGTH_MAX = 4096 };
+enum { RFI_SPEC_LENGTH_MAX = 8192 };
 
 /* The spec as a slice, unless it is too long. */
 reef_status rfi_spec_text(const char *spec, rfi_slice *text, reef_error *error);
@@ -36,7 +39,7 @@ typedef struct rfi_catalogue {
 
 /* Number of the thing with that name, or -1. */
 ptrdiff_t rfi_catalogue_find(const rfi_catalogue *catalogue, rfi_slice name);
-/* REEF_E_NAME with the nearest name there is. */
+/* REEF_E_NAME with the nearest name there is and, if they are few, all of them. */
 reef_status rfi_catalogue_unknown(const rfi_catalogue *catalogue, rfi_slice name, reef_error *error);
 
 /* Reads name[:key=value,...] of one kind of the catalogue: *index receives which, *params its parameter struct, which the caller

@@ -82,14 +82,20 @@ static const rfi_source *const sources[] = {
 #undef RFI_SOURCE
 };
 
-static const rfi_variant *source_at(ptrdiff_t index)
+static const reef_kind *kind_of(const void *user, ptrdiff_t index)
 {
-    return &sources[index]->variant;
+    (void)user;
+    return &sources[index]->kind;
 }
 
-const rfi_variants *rfi_source_variants(void)
+static const char *name_of(const void *user, ptrdiff_t index)
 {
-    static const rfi_variants list = {"data source", RFI_COUNT(sources), source_at};
+    return kind_of(user, index)->name;
+}
+
+const rfi_catalogue *rfi_source_catalogue(void)
+{
+    static const rfi_catalogue list = {"data source", name_of, kind_of, NULL, RFI_COUNT(sources)};
     return &list;
 }
 
@@ -319,20 +325,21 @@ static reef_status assemble(rfi_dataset *d, const rfi_loaded *loaded, const opti
 static reef_status load(rfi_dataset *d, const char *spec, reef_error *error)
 {
     options o;
-    rfi_choice choice;
+    rfi_target common = {*rfi_dataset_fields(), &o, NULL};
+    ptrdiff_t index = 0;
+    void *params = NULL;
     rfi_loaded loaded = {.scale = 1};
-    reef_status status =
-        rfi_variant_parse(d->context, rfi_source_variants(), spec, rfi_dataset_fields(), &o, &choice, error);
+    reef_status status = rfi_spec_read(d->context, rfi_source_catalogue(), spec, &common, &index, &params, error);
     if (status != REEF_OK) {
         return status;
     }
-    status = sources[choice.index]->load(d->context, choice.params, (uint64_t)o.seed, &loaded, error);
+    status = sources[index]->load(d->context, params, (uint64_t)o.seed, &loaded, error);
     if (status == REEF_OK) {
         status = assemble(d, &loaded, &o, error);
     }
     rfi_samples_free(d->context, &loaded.train);
     rfi_samples_free(d->context, &loaded.test);
-    rfi_choice_free(d->context, &choice);
+    rfi_release(d->context, params);
     return status;
 }
 

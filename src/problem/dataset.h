@@ -7,7 +7,7 @@
 #ifndef RFI_PROBLEM_DATASET_H
 #define RFI_PROBLEM_DATASET_H
 
-#include "problem/variant.h"
+#include "base/spec.h"
 
 #include <stdint.h>
 
@@ -30,7 +30,7 @@ reef_status rfi_dataset_create(const reef_context *context, const char *spec, rf
 void rfi_dataset_destroy(rfi_dataset **dataset);
 
 /* The sources, and the fields that all of them take. */
-const rfi_variants *rfi_source_variants(void);
+const rfi_catalogue *rfi_source_catalogue(void);
 const rfi_fields *rfi_dataset_fields(void);
 
 #endif

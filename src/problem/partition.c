@@ -11,14 +11,20 @@ static const rfi_partition_kind *const kinds[] = {
 #undef RFI_PARTITION
 };
 
-static const rfi_variant *kind_at(ptrdiff_t index)
+static const reef_kind *kind_of(const void *user, ptrdiff_t index)
 {
-    return &kinds[index]->variant;
+    (void)user;
+    return &kinds[index]->kind;
 }
 
-const rfi_variants *rfi_partition_variants(void)
+static const char *name_of(const void *user, ptrdiff_t index)
 {
-    static const rfi_variants list = {"partition", RFI_COUNT(kinds), kind_at};
+    return kind_of(user, index)->name;
+}
+
+const rfi_catalogue *rfi_partition_catalogue(void)
+{
+    static const rfi_catalogue list = {"partition", name_of, kind_of, NULL, RFI_COUNT(kinds)};
     return &list;
 }
 
@@ -72,7 +78,8 @@ static void list_samples(rfi_partition *p, rfi_spread *s)
     }
 }
 
-static reef_status run(rfi_partition *p, const rfi_choice *choice, rfi_spread *s, reef_error *error)
+static reef_status run(rfi_partition *p, const rfi_partition_kind *kind, const void *params, rfi_spread *s,
+                       reef_error *error)
 {
     rfi_arena measure = {0};
     lay_out(&measure, s);
@@ -83,7 +90,7 @@ static reef_status run(rfi_partition *p, const rfi_choice *choice, rfi_spread *s
     rfi_arena arena = {.base = rfi_align(memory)};
     lay_out(&arena, s);
     rfi_rng_init(&s->rng, s->in.seed, RFI_PURPOSE_PARTITION, 0, 0, 0);
-    reef_status status = kinds[choice->index]->assign(choice->params, s, error);
+    reef_status status = kind->assign(params, s, error);
     if (status == REEF_OK) {
         rfi_repair(s, 1);
         list_samples(p, s);
@@ -94,25 +101,26 @@ static reef_status run(rfi_partition *p, const rfi_choice *choice, rfi_spread *s
 
 static reef_status fill(rfi_partition *p, const char *spec, const rfi_partition_input *input, reef_error *error)
 {
-    rfi_choice choice;
+    ptrdiff_t index = 0;
+    void *params = NULL;
     rfi_spread s = {.in = *input};
-    reef_status status = rfi_variant_parse(p->context, rfi_partition_variants(), spec, NULL, NULL, &choice, error);
+    reef_status status = rfi_spec_read(p->context, rfi_partition_catalogue(), spec, NULL, &index, &params, error);
     if (status != REEF_OK) {
         return status;
     }
-    const rfi_partition_kind *kind = kinds[choice.index];
+    const rfi_partition_kind *kind = kinds[index];
     s.in.classes = input->labels ? input->classes : 1;
     p->start = rfi_allocate(p->context, ((size_t)p->agents + 1) * sizeof *p->start);
     p->index = rfi_allocate(p->context, (size_t)p->samples * sizeof *p->index);
     if (kind->needs_labels && !input->labels) {
         status =
-            rfi_fail(error, REEF_E_ARG, "%s spreads samples by their classes, and these have none", kind->variant.name);
+            rfi_fail(error, REEF_E_ARG, "%s spreads samples by their classes, and these have none", kind->kind.name);
     } else if (!p->start || !p->index) {
         status = rfi_fail(error, REEF_E_NOMEM, "no memory to spread %td samples", p->samples);
     } else {
-        status = run(p, &choice, &s, error);
+        status = run(p, kind, params, &s, error);
     }
-    rfi_choice_free(p->context, &choice);
+    rfi_release(p->context, params);
     return status;
 }
 

@@ -7,7 +7,7 @@
 #ifndef RFI_PROBLEM_PARTITION_H
 #define RFI_PROBLEM_PARTITION_H
 
-#include "problem/variant.h"
+#include "base/spec.h"
 
 #include <stdint.h>
 
@@ -34,6 +34,6 @@ reef_status rfi_partition_create(const reef_context *context, const char *spec, 
 /* Accepts NULL, sets the pointer to NULL. */
 void rfi_partition_destroy(rfi_partition **partition);
 
-const rfi_variants *rfi_partition_variants(void);
+const rfi_catalogue *rfi_partition_catalogue(void);
 
 #endif

@@ -85,7 +85,7 @@ static reef_status class_assign(const void *params, rfi_spread *s, reef_error *e
 }
 
 const rfi_partition_kind rfi_partition_by_class = {
-    .variant =
+    .kind =
         {
             .name = "by_class",
             .summary = "every agent has samples of the same number of classes",

@@ -111,7 +111,7 @@ static reef_status quantity_assign(const void *params, rfi_spread *s, reef_error
 }
 
 const rfi_partition_kind rfi_partition_dirichlet = {
-    .variant =
+    .kind =
         {
             .name = "dirichlet",
             .summary = "every class in shares drawn from a Dirichlet law",
@@ -127,7 +127,7 @@ const rfi_partition_kind rfi_partition_dirichlet = {
 };
 
 const rfi_partition_kind rfi_partition_by_quantity = {
-    .variant =
+    .kind =
         {
             .name = "by_quantity",
             .summary = "at random, in numbers drawn from a Dirichlet law",

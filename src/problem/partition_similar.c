@@ -55,12 +55,12 @@ static reef_status similarity_assign(const void *params, rfi_spread *s, reef_err
 }
 
 const rfi_partition_kind rfi_partition_iid = {
-    .variant = {.name = "iid", .summary = "at random, in equal numbers", .citation = ""},
+    .kind = {.name = "iid", .summary = "at random, in equal numbers", .citation = ""},
     .assign = iid_assign,
 };
 
 const rfi_partition_kind rfi_partition_gamma_similarity = {
-    .variant =
+    .kind =
         {
             .name = "gamma_similarity",
             .summary = "a share gamma at random, the rest sorted by label",

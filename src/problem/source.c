@@ -89,12 +89,12 @@ reef_status rfi_samples_from_arrays(const reef_context *context, const char *fea
     return status;
 }
 
-reef_status rfi_load_arrays(const reef_context *context, const rfi_variant *variant, const rfi_array_files *files,
+reef_status rfi_load_arrays(const reef_context *context, const reef_kind *kind, const rfi_array_files *files,
                             rfi_array_reader *read, rfi_type *type, rfi_loaded *loaded, reef_error *error)
 {
     bool test = files->path[2][0] || files->path[3][0];
     for (int i = 0; i < (test ? 4 : 2); i++) {
-        reef_status status = rfi_need_path(variant->name, variant->fields[i].name, files->path[i], error);
+        reef_status status = rfi_need_path(kind->name, kind->fields[i].name, files->path[i], error);
         if (status != REEF_OK) {
             return status;
         }

@@ -4,7 +4,7 @@
 
 #include "io/array.h"
 #include "io/file.h"
-#include "problem/variant.h"
+#include "base/spec.h"
 
 #include <stdint.h>
 
@@ -32,7 +32,7 @@ typedef struct rfi_loaded {
 } rfi_loaded;
 
 typedef struct rfi_source {
-    rfi_variant variant;
+    reef_kind kind;
     /* Fills *loaded, which comes cleared with scale 1. What was stored in it before a failure is freed by the caller. */
     reef_status (*load)(const reef_context *context, const void *params, uint64_t seed, rfi_loaded *loaded,
                         reef_error *error);
@@ -61,8 +61,8 @@ typedef struct rfi_array_files {
         .name = (key), .type = REEF_FIELD_TEXT, .offset = offsetof(rfi_array_files, path[i]), .preset = "",            \
         .unit = "", .help = (text)                                                                                     \
     }
-/* Loads them; `variant` gives the names for messages. *type becomes the type of the features. */
-reef_status rfi_load_arrays(const reef_context *context, const rfi_variant *variant, const rfi_array_files *files,
+/* Loads them; `kind` gives the names for messages. *type becomes the type of the features. */
+reef_status rfi_load_arrays(const reef_context *context, const reef_kind *kind, const rfi_array_files *files,
                             rfi_array_reader *read, rfi_type *type, rfi_loaded *loaded, reef_error *error);
 
 /* "owner needs key=FILE" if the path is empty. */

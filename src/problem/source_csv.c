@@ -111,7 +111,7 @@ static reef_status csv_load(const reef_context *context, const void *params, uin
 }
 
 const rfi_source rfi_source_csv = {
-    .variant =
+    .kind =
         {
             .name = "csv",
             .summary = "a table of numbers in text, one column being the label",

@@ -44,7 +44,7 @@ static reef_status digits_load(const reef_context *context, const void *params, 
 }
 
 const rfi_source rfi_source_digits = {
-    .variant =
+    .kind =
         {
             .name = "digits",
             .summary = "1797 handwritten digits of 8 x 8 pixels, shipped with Reef",

@@ -75,7 +75,7 @@ static reef_status gaussian_load(const reef_context *context, const void *params
 }
 
 const rfi_source rfi_source_gaussian = {
-    .variant =
+    .kind =
         {
             .name = "gaussian",
             .summary = "made-up classes with Gaussian noise",

@@ -14,13 +14,13 @@ static reef_status idx_load(const reef_context *context, const void *params, uin
 {
     rfi_type type = RFI_F32;
     (void)seed;
-    reef_status status = rfi_load_arrays(context, &rfi_source_idx.variant, params, rfi_idx_read, &type, loaded, error);
+    reef_status status = rfi_load_arrays(context, &rfi_source_idx.kind, params, rfi_idx_read, &type, loaded, error);
     loaded->scale = type == RFI_U8 ? 1.0 / 255 : 1;
     return status;
 }
 
 const rfi_source rfi_source_idx = {
-    .variant =
+    .kind =
         {
             .name = "idx",
             .summary = "images and labels from IDX files, as MNIST has them",

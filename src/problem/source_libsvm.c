@@ -85,7 +85,7 @@ static reef_status libsvm_load(const reef_context *context, const void *params, 
 }
 
 const rfi_source rfi_source_libsvm = {
-    .variant =
+    .kind =
         {
             .name = "libsvm",
             .summary = "sparse text, label index:value ..., made dense",

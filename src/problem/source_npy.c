@@ -14,11 +14,11 @@ static reef_status npy_load(const reef_context *context, const void *params, uin
 {
     rfi_type type;
     (void)seed;
-    return rfi_load_arrays(context, &rfi_source_npy.variant, params, rfi_npy_read, &type, loaded, error);
+    return rfi_load_arrays(context, &rfi_source_npy.kind, params, rfi_npy_read, &type, loaded, error);
 }
 
 const rfi_source rfi_source_npy = {
-    .variant =
+    .kind =
         {
             .name = "npy",
             .summary = "features and labels from .npy files",

@@ -21,7 +21,7 @@ typedef struct rfi_spread {
 } rfi_spread;
 
 typedef struct rfi_partition_kind {
-    rfi_variant variant;
+    reef_kind kind;
     bool needs_labels;
     /* Fills owner; an agent may still be left without a sample, which is repaired afterwards. */
     reef_status (*assign)(const void *params, rfi_spread *s, reef_error *error);

@@ -52,6 +52,11 @@ static void reading_and_printing(void **state)
         {"boat", "boat:masts=2,port=home,wet=false"},
         {" boat : masts = 3 , wet=yes", "boat:masts=3,port=home,wet=true"},
         {"boat:port=a=b:c d", "boat:masts=2,port=a=b:c d,wet=false"},
+        {"boat:port=(a:b=1,c=(2,3)),masts=1", "boat:masts=1,port=(a:b=1,c=(2,3)),wet=false"},
+        {"boat:masts=(3) , port = ( a b ) ", "boat:masts=3,port=a b,wet=false"},
+        {"boat:port=()", "boat:masts=2,port=(),wet=false"},
+        {"boat:port=((a))", "boat:masts=2,port=((a)),wet=false"},
+        {"boat:port=a(1,wet=1", "boat:masts=2,port=a(1,wet=true"},
         {"raft", "raft:wet=false"},
         {"raft:wet=1", "raft:wet=true"},
     };
@@ -77,7 +82,7 @@ static void refusals(void **state)
     } cases[] = {
         {"", "a vessel is missing"},
         {"baot", "there is no vessel 'baot'; did you mean 'boat'"},
-        {"submarine", "there is no vessel 'submarine'; `reef list`"},
+        {"submarine", "there is no vessel 'submarine'; there are: boat, raft"},
         {"boat:", "should read key=value"},
         {"boat:masts", "should read key=value"},
         {"boat:masts=", "should read key=value"},
@@ -87,6 +92,13 @@ static void refusals(void **state)
         {"boat:masts=1,masts=1", "given twice"},
         {"boat:wet=1,wet=1", "given twice"},
         {"boat:masts=1,", "should read key=value"},
+        {"boat:sails=1", "masts, port, wet"},
+        {"boat:port=(a", "do not match"},
+        {"boat:port=(a,wet=1", "do not match"},
+        {"boat:port=(a)b", "do not match"},
+        {"boat:port=(a)),wet=1", "do not match"},
+        {"boat:masts=()", "is not allowed"},
+        {"boat:port=(a),", "should read key=value"},
         {"raft:masts=1", "has no parameter 'masts'"},
     };
     (void)state;

@@ -345,9 +345,9 @@ static void mistakes(void **state)
     assert_non_null(spec);
     memset(spec, 'x', 9999);
     spec[9999] = '\0';
-    check_refused(spec, REEF_E_ARG, "a data source needs a spec of up to 8192 characters");
+    check_refused(spec, REEF_E_SYNTAX, "the spec has 9999 characters; at most 8192 are read");
     check_refused(NULL, REEF_E_ARG, "needs a spec");
-    check_refused("", REEF_E_NAME, "there is no data source ''");
+    check_refused("", REEF_E_SYNTAX, "a data source is missing");
     check_refused("digit", REEF_E_NAME, "did you mean 'digits'?");
     check_refused("mnist", REEF_E_NAME, "there are: digits, npy, csv, libsvm, idx, gaussian");
     check_refused("digits:", REEF_E_SYNTAX, "should read key=value");
@@ -375,11 +375,11 @@ static void mistakes(void **state)
 
 static void the_tables_are_sound(void **state)
 {
-    const rfi_variants *list = rfi_source_variants();
+    const rfi_catalogue *list = rfi_source_catalogue();
     (void)state;
     assert_int_equal(list->count, 6);
     for (ptrdiff_t i = 0; i < list->count; i++) {
-        const rfi_variant *v = list->at(i);
+        const reef_kind *v = list->kind(list->user, i);
         assert_true(v->name && v->summary && v->citation && v->field_count + rfi_dataset_fields()->count <= 32);
         for (ptrdiff_t j = 0; j < v->field_count; j++) { /* no field of a source hides a common one */
             rfi_slice name = {v->fields[j].name, strlen(v->fields[j].name)};

@@ -32,15 +32,15 @@ static void check_rows(const char *owner, const char *text, size_t length, const
     }
 }
 
-static void check_list(const char *text, const rfi_variants *list)
+static void check_list(const char *text, const rfi_catalogue *list)
 {
     for (ptrdiff_t i = 0; i < list->count; i++) {
-        const rfi_variant *variant = list->at(i);
+        const reef_kind *kind = list->kind(list->user, i);
         size_t length = 0;
-        const char *name = strcmp(variant->name, "digits") == 0 ? "The shipped set" : variant->name;
+        const char *name = strcmp(kind->name, "digits") == 0 ? "The shipped set" : kind->name;
         const char *section = find_section(text, name, &length);
         CHECK(section, "docs/data.md has no section ### %s", name);
-        check_rows(variant->name, section, length, variant->fields, variant->field_count);
+        check_rows(kind->name, section, length, kind->fields, kind->field_count);
     }
 }
 
@@ -51,8 +51,8 @@ static void documented(void **state)
     assert_int_equal(rfi_file_read(NULL, REEF_SOURCE_DIR "/docs/data.md", 1 << 20, &file, NULL), REEF_OK);
     const char *text = (const char *)file.bytes;
     check_rows("every source", text, file.size, rfi_dataset_fields()->fields, rfi_dataset_fields()->count);
-    check_list(text, rfi_source_variants());
-    check_list(text, rfi_partition_variants());
+    check_list(text, rfi_source_catalogue());
+    check_list(text, rfi_partition_catalogue());
     rfi_file_free(NULL, &file);
 }
 

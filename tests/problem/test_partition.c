@@ -423,7 +423,7 @@ static void refusals(void **state)
         {"by_class:classes=3", {6, labels, 3, 3, 1}, REEF_E_RANGE, "has 2 samples for 3 agents"},
         {"dirichle", {6, labels, 3, 2, 1}, REEF_E_NAME, "no partition 'dirichle'; did you mean 'dirichlet'?"},
         {"x", {6, labels, 3, 2, 1}, REEF_E_NAME, "there are: iid, dirichlet"},
-        {"", {6, labels, 3, 2, 1}, REEF_E_NAME, "there is no partition ''"},
+        {"", {6, labels, 3, 2, 1}, REEF_E_SYNTAX, "a partition is missing"},
         {NULL, {6, labels, 3, 2, 1}, REEF_E_ARG, "needs a spec"},
     };
     (void)state;
