@@ -74,7 +74,7 @@ typedef struct reef_problem_kind {
     double (*excess)(const void *state, ptrdiff_t agent, int64_t round, ptrdiff_t repetition, const double *w);
     /* Predicted steady-state MSD of the average over agents with Perron vector p, step sizes mu (K each) and batch size; NULL: unknown. */
     double (*theory)(const void *state, const double *p, const double *mu, ptrdiff_t size);
-    /* Score of one model (one repetition); NULL: none. */
+    /* Score of one model (one repetition); work: work_size(state, 0, 1) bytes. NULL: none. */
     void (*score)(const void *state, const float *model, reef_score *score, void *work);
     /* Training samples of an agent, for sample-count weights; NULL: unlimited data, all alike. */
     ptrdiff_t (*samples)(const void *state, ptrdiff_t agent);

@@ -113,3 +113,27 @@ void rfi_rng_permutation(rfi_rng *rng, ptrdiff_t *order, ptrdiff_t n)
         order[j] = i;
     }
 }
+
+/* A Feistel network on the smallest even number of bits that holds n, walked on until it falls below n (Black and Rogaway 2002): less
+ * than four steps on average. */
+ptrdiff_t rfi_permuted(uint64_t key, ptrdiff_t n, ptrdiff_t i)
+{
+    enum { ROUNDS = 6 };
+    int half = 1;
+    while ((uint64_t)n > UINT64_C(1) << (2 * half)) {
+        half++;
+    }
+    const uint64_t mask = (UINT64_C(1) << half) - 1;
+    uint64_t place = (uint64_t)i;
+    do {
+        uint64_t left = place >> half;
+        uint64_t right = place & mask;
+        for (uint64_t round = 1; round <= ROUNDS; round++) {
+            const uint64_t mixed = left ^ (spread((key + round * UINT64_C(0x9E3779B97F4A7C15)) ^ right) & mask);
+            left = right;
+            right = mixed;
+        }
+        place = left << half | right;
+    } while (place >= (uint64_t)n);
+    return (ptrdiff_t)place;
+}

@@ -48,5 +48,7 @@ double rfi_rng_normal(rfi_rng *rng);
 uint32_t rfi_rng_below(rfi_rng *rng, uint32_t bound);
 /* order becomes a random permutation of 0..n-1 (Fisher-Yates), n < 2^32. */
 void rfi_rng_permutation(rfi_rng *rng, ptrdiff_t *order, ptrdiff_t n);
+/* Place i of a permutation of 0..n-1 that is a pure function of the key and needs no memory; 0 <= i < n < 2^62. */
+ptrdiff_t rfi_permuted(uint64_t key, ptrdiff_t n, ptrdiff_t i);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -193,14 +194,46 @@ static void test_permutation(void **state)
             assert_true(fabs(count[i][j] - TRIALS / (double)N) < 5.0 * sqrt(TRIALS * 0.16));
 }
 
+/* Every n has a permutation, another for each key, and each number comes to each place equally often. */
+static void test_permuted(void **state)
+{
+    (void)state;
+    for (ptrdiff_t n = 1; n <= 300; n += n < 20 ? 1 : 37) {
+        bool seen[300] = {false};
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const ptrdiff_t to = rfi_permuted(77, n, i);
+            assert_true(to >= 0 && to < n && !seen[to]);
+            seen[to] = true;
+        }
+    }
+    enum { N = 7, KEYS = 7000 };
+    int count[N][N] = {{0}};
+    for (uint64_t key = 0; key < KEYS; key++) {
+        for (ptrdiff_t i = 0; i < N; i++) {
+            count[i][rfi_permuted(rfi_rng_key(key, 0), N, i)]++;
+        }
+    }
+    double chi = 0;
+    for (int i = 0; i < N * N; i++) {
+        chi += pow(count[i / N][i % N] - KEYS / (double)N, 2) / (KEYS / (double)N);
+    }
+    assert_true(chi < 80); /* 36 degrees of freedom: 1e-5 */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers),         cmocka_unit_test(test_stream_is_a_pure_function),
-        cmocka_unit_test(test_key_is_frozen),         cmocka_unit_test(test_streams_differ),
-        cmocka_unit_test(test_uniform_stays_inside),  cmocka_unit_test(test_uniform_moments),
-        cmocka_unit_test(test_normals_come_in_pairs), cmocka_unit_test(test_normal_distribution),
-        cmocka_unit_test(test_below_is_uniform),      cmocka_unit_test(test_permutation),
+        cmocka_unit_test(test_known_answers),
+        cmocka_unit_test(test_stream_is_a_pure_function),
+        cmocka_unit_test(test_key_is_frozen),
+        cmocka_unit_test(test_streams_differ),
+        cmocka_unit_test(test_permuted),
+        cmocka_unit_test(test_uniform_stays_inside),
+        cmocka_unit_test(test_uniform_moments),
+        cmocka_unit_test(test_normals_come_in_pairs),
+        cmocka_unit_test(test_normal_distribution),
+        cmocka_unit_test(test_below_is_uniform),
+        cmocka_unit_test(test_permutation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
