@@ -22,13 +22,8 @@ typedef struct rfi_normal_stream {
 rfi_normal_stream rfi_normal_open(uint64_t seed, uint64_t purpose, int64_t round, int32_t step);
 
 /* out[j * lanes + l] = number first + j of the stream of agents[l] and repetitions[l], j < count; first a multiple of 4, up to
- * 2^34 numbers per stream. */
+ * 2^34 numbers per stream. The implementations are in num/lanes.h. */
 typedef void rfi_normals(const rfi_normal_stream *stream, const uint32_t *agents, const uint32_t *repetitions,
                          ptrdiff_t lanes, ptrdiff_t first, ptrdiff_t count, float *out);
-
-/* The fastest that this processor runs; REEF_ISA caps it as in num/kernels/kernels.h (scalar: plain C). All give the same bits. */
-rfi_normals *rfi_normals_find(void);
-/* All that this processor runs, for tests: index from 0, NULL at the end. */
-rfi_normals *rfi_normals_at(int index, const char **name);
 
 #endif

@@ -57,7 +57,7 @@ enum { DRAW_NOISE, DRAW_COVARIANCE, DRAW_OFFSET };
 
 float rfi_lms_sigma(const rfi_lms *lms, ptrdiff_t k)
 {
-    return lms->sigma ? lms->sigma[k] : (float)sqrt(lms->params.noise);
+    return lms->sigma ? lms->sigma[k] : lms->common_sigma;
 }
 
 /* ---- the optimum and its walk ---- */
@@ -68,7 +68,7 @@ static void add_normals(const rfi_lms *lms, uint64_t time, double factor, ptrdif
     const uint32_t zero = 0;
     float n[RFI_LMS_PART];
     rfi_normal_stream stream = rfi_normal_open(lms->seed, RFI_PURPOSE_DRIFT, (int64_t)time, 0);
-    lms->normals(&stream, &zero, &zero, 1, from, count, n);
+    lms->lanes->normals(&stream, &zero, &zero, 1, from, count, n);
     for (ptrdiff_t m = 0; m < count; m++) {
         w[m] += factor * (double)n[m];
     }
@@ -170,7 +170,7 @@ static void choose_offsets(rfi_lms *lms)
     for (ptrdiff_t k = 0; lms->offset && k < lms->agents; k++) {
         const uint32_t agent = (uint32_t)k;
         float *own = lms->offset + k * lms->width;
-        lms->normals(&stream, &agent, &zero, 1, 0, lms->width, own);
+        lms->lanes->normals(&stream, &agent, &zero, 1, 0, lms->width, own);
         for (ptrdiff_t m = 0; m < lms->width; m++) {
             own[m] *= h;
         }
@@ -216,8 +216,9 @@ static reef_status create(const void *params, const reef_problem_setup *setup, v
                      .params = *(const rfi_lms_params *)params,
                      .seed = setup->seed,
                      .agents = setup->agents,
-                     .normals = rfi_normals_find()};
+                     .lanes = rfi_lanes_find()};
     lms->width = (ptrdiff_t)lms->params.dimension;
+    lms->common_sigma = (float)sqrt(lms->params.noise);
     lms->contaminated = (float)rfi_normal_quantile(lms->params.outliers);
     if (!allocate(lms)) {
         destroy(lms);

@@ -10,7 +10,7 @@
 #ifndef RFI_PROBLEM_LMS_H
 #define RFI_PROBLEM_LMS_H
 
-#include "num/normal.h"
+#include "num/lanes.h"
 
 #include <reef/problem.h>
 
@@ -36,8 +36,9 @@ typedef struct rfi_lms {
     uint64_t seed;
     ptrdiff_t agents; /* K */
     ptrdiff_t width;  /* M */
-    rfi_normals *normals;
-    double *optimum;    /* M: w^o(0) */
+    const rfi_lanes *lanes;
+    double *optimum; /* M: w^o(0) */
+    float common_sigma;
     float *sigma;       /* K, or NULL: all alike */
     float *root;        /* K x M: square roots of the diagonals of R_k, or NULL: covariance is not diagonal */
     float *offset;      /* K x M: h n_k, or NULL: h = 0 */

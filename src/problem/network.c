@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "num/blas.h"
-#include "num/normal.h"
+#include "num/lanes.h"
 #include "num/rng.h"
 
 #include <math.h>
@@ -112,7 +112,7 @@ void rfi_network_start(const void *state, ptrdiff_t lanes, ptrdiff_t repetition,
         const double fan = net->activation == RFI_RELU ? (double)layer->in : (double)(layer->in + layer->out);
         const float deviation = (float)sqrt(2 / fan);
         rfi_normal_stream stream = rfi_normal_open(net->seed, RFI_PURPOSE_START, 0, 0);
-        rfi_normals_find()(&stream, &number, &which, 1, 0, cells, model + layer->weights);
+        rfi_lanes_find()->normals(&stream, &number, &which, 1, 0, cells, model + layer->weights);
         for (ptrdiff_t i = 0; i < cells; i++) {
             model[layer->weights + i] *= deviation;
         }

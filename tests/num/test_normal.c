@@ -1,5 +1,6 @@
 /* Vector normals: accuracy against the C library, the same bits on every instruction set and in every packing, and the law. */
 #include "num/kernels/normals.h" /* with the plain C compiled here as one more implementation */
+#include "num/lanes.h"
 #include "num/rng.h"
 #include "num/special.h"
 #include "support/check.h"
@@ -67,7 +68,7 @@ static void definition(void **state)
     float got[40];
     (void)state;
     rfi_normal_stream stream = rfi_normal_open(99, RFI_PURPOSE_DATA, round, 3);
-    rfi_normals_find()(&stream, &agent, &repetition, 1, 8, 40, got);
+    rfi_lanes_find()->normals(&stream, &agent, &repetition, 1, 8, 40, got);
     for (uint32_t b = 0; b < 10; b++) {
         const uint32_t counter[] = {b + 2, agent, repetition, 56};
         const uint32_t keys[] = {(uint32_t)key, (uint32_t)(key >> 32)};
@@ -99,13 +100,13 @@ static void same_bits(void **state)
         repetitions[l] = 1000 + l / 3;
         normals(&stream, agents + l, repetitions + l, 1, 4, COUNT_MAX, want[l]);
     }
-    const char *name = "";
-    for (int k = 0; rfi_normals_at(k, &name); k++) {
+    for (int k = 0; rfi_lanes_at(k); k++) {
+        const char *name = rfi_lanes_at(k)->name;
         for (ptrdiff_t i = 0; i < COUNT(widths) * COUNT(counts); i++) {
             const ptrdiff_t lanes = widths[i / COUNT(counts)];
             const ptrdiff_t count = counts[i % COUNT(counts)];
             memset(got, 0x5A, sizeof got);
-            rfi_normals_at(k, &name)(&stream, agents, repetitions, lanes, 4, count, got);
+            rfi_lanes_at(k)->normals(&stream, agents, repetitions, lanes, 4, count, got);
             for (ptrdiff_t j = 0; j < count * lanes; j++) {
                 CHECK(memcmp(&got[j], &want[j % lanes][j / lanes], sizeof got[j]) == 0,
                       "%s, %td lanes, %td numbers: number %td of lane %td", name, lanes, count, j / lanes, j % lanes);
@@ -115,12 +116,53 @@ static void same_bits(void **state)
             }
         }
     }
-    assert_non_null(rfi_normals_at(0, &name));
-    assert_null(rfi_normals_at(-1, &name));
+    assert_null(rfi_lanes_at(-1));
     /* REEF_ISA caps the choice. */
     assert_int_equal(setenv("REEF_ISA", "scalar", 1), 0);
-    assert_ptr_equal(rfi_normals_find(), rfi_normals_at(0, &name));
+    assert_ptr_equal(rfi_lanes_find(), rfi_lanes_at(0));
     assert_int_equal(unsetenv("REEF_ISA"), 0);
+}
+
+/* The two steps of regression: against the definition, and the same bits everywhere. */
+static void regression(void **state)
+{
+    enum { M = 13, STRIDE = 19 };
+    float u[M * RFI_LANES], target[M], model[M * STRIDE];
+    float want[RFI_LANES], sums[M * STRIDE];
+    (void)state;
+    for (int i = 0; i < M * RFI_LANES; i++) {
+        u[i] = sinf((float)i);
+    }
+    for (int i = 0; i < M * STRIDE; i++) {
+        model[i] = cosf((float)i);
+        sums[i] = (float)i;
+    }
+    for (int m = 0; m < M; m++) {
+        target[m] = 1 / (float)(m + 1);
+    }
+    for (int l = 0; l < RFI_LANES; l++) {
+        want[l] = (float)l;
+        for (int m = 0; m < M; m++) {
+            want[l] += u[m * RFI_LANES + l] * (target[m] - model[m * STRIDE + l]);
+        }
+    }
+    for (int k = 0; rfi_lanes_at(k); k++) {
+        float error[RFI_LANES];
+        float out[M * STRIDE];
+        for (int l = 0; l < RFI_LANES; l++) {
+            error[l] = (float)l;
+        }
+        rfi_lanes_at(k)->residual(u, target, model, STRIDE, M, error);
+        assert_memory_equal(error, want, sizeof want);
+        memcpy(out, sums, sizeof out);
+        rfi_lanes_at(k)->scale(u, want, k % 2, STRIDE, M, out);
+        for (int i = 0; i < M * STRIDE; i++) {
+            const bool inside = i % STRIDE < RFI_LANES;
+            const float product = inside ? u[i / STRIDE * RFI_LANES + i % STRIDE] * want[i % STRIDE] : 0;
+            const float sum = !inside ? sums[i] : k % 2 ? product + sums[i] : product;
+            assert_memory_equal(&out[i], &sum, sizeof sum);
+        }
+    }
 }
 
 enum { DRAWS = MONTE_CARLO(1 << 22, 1 << 16), CHUNK = 1 << 16 };
@@ -130,7 +172,7 @@ static void draw(int64_t round, float *out)
 {
     const uint32_t zero = 0;
     rfi_normal_stream stream = rfi_normal_open(2024, RFI_PURPOSE_DATA, round, 0);
-    rfi_normals_find()(&stream, &zero, &zero, 1, 0, CHUNK, out);
+    rfi_lanes_find()->normals(&stream, &zero, &zero, 1, 0, CHUNK, out);
 }
 
 /* Moments by place in the block, each within 5 standard errors, and counts in the tails. */
@@ -216,7 +258,7 @@ static void independence(void **state)
     (void)state;
     for (int i = 0; i < STREAMS; i++) {
         rfi_normal_stream stream = rfi_normal_open(at[i].seed, at[i].purpose, at[i].round, at[i].step);
-        rfi_normals_find()(&stream, &at[i].agent, &at[i].repetition, 1, 0, N, z[i]);
+        rfi_lanes_find()->normals(&stream, &at[i].agent, &at[i].repetition, 1, 0, N, z[i]);
         for (int j = 0; j < i; j++) {
             double product = 0;
             double squares = 0;
@@ -235,8 +277,9 @@ static void independence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accuracy),          cmocka_unit_test(definition),         cmocka_unit_test(same_bits),
-        cmocka_unit_test(moments_and_tails), cmocka_unit_test(kolmogorov_smirnov), cmocka_unit_test(independence),
+        cmocka_unit_test(accuracy),     cmocka_unit_test(definition),        cmocka_unit_test(same_bits),
+        cmocka_unit_test(regression),   cmocka_unit_test(moments_and_tails), cmocka_unit_test(kolmogorov_smirnov),
+        cmocka_unit_test(independence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* The problem lms: gradients against the definition written out, packing into lanes, the optimum and its walk, theory against Monte
  * Carlo. */
-#include "num/normal.h"
+#include "num/lanes.h"
 #include "num/rng.h"
 #include "support/check.h"
 
@@ -145,7 +145,7 @@ static void definition(void **state)
             const uint32_t repetition = 9;
             float n[12];
             rfi_normal_stream stream = rfi_normal_open(77, RFI_PURPOSE_DATA, 6, 2);
-            rfi_normals_find()(&stream, &k, &repetition, 1, 12 * (ptrdiff_t)s, 12, n);
+            rfi_lanes_find()->normals(&stream, &k, &repetition, 1, 12 * (ptrdiff_t)s, 12, n);
             double d = 0.5 * (double)n[M];
             double y = 0;
             for (int m = 0; m < M; m++) {

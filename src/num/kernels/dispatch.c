@@ -1,16 +1,16 @@
 /* Choosing kernels: the last entry of the list that the processor can run and REEF_ISA allows. */
 #include "num/kernels/kernels.h"
-#include "num/normal.h"
+#include "num/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 extern const rfi_kernels rfi_kernels_portable_f32, rfi_kernels_portable_f64;
-extern rfi_normals rfi_normals_portable;
+extern const rfi_lanes rfi_lanes_portable;
 #if defined(__x86_64__)
 extern const rfi_kernels rfi_kernels_avx2_f32, rfi_kernels_avx2_f64;
 extern const rfi_kernels rfi_kernels_avx512_f32, rfi_kernels_avx512_f64, rfi_kernels_avx512i_f32;
-extern rfi_normals rfi_normals_avx2, rfi_normals_avx512;
+extern const rfi_lanes rfi_lanes_avx2, rfi_lanes_avx512;
 #elif defined(__aarch64__)
 extern const rfi_kernels rfi_kernels_neon_f32, rfi_kernels_neon_f64;
 #endif
@@ -26,15 +26,15 @@ static const rfi_kernels *const all[][2] = {
     {&rfi_kernels_neon_f64, &rfi_kernels_neon_f32},
 #endif
 };
-/* The same for normals; on Arm the compiler makes NEON code of the plain C. */
-static rfi_normals *const all_normals[] = {
-    rfi_normals_portable,
+/* The same for lanes; on Arm the compiler makes NEON code of the plain C. */
+static const rfi_lanes *const all_lanes[] = {
+    &rfi_lanes_portable,
 #if defined(__x86_64__)
-    rfi_normals_avx2,
-    rfi_normals_avx512,
+    &rfi_lanes_avx2,
+    &rfi_lanes_avx512,
 #endif
 };
-enum { COUNT = sizeof all / sizeof all[0], NORMALS = sizeof all_normals / sizeof all_normals[0] };
+enum { COUNT = sizeof all / sizeof all[0], LANES_COUNT = sizeof all_lanes / sizeof all_lanes[0] };
 
 static bool runs_here(int index)
 {
@@ -89,23 +89,18 @@ const rfi_kernels *rfi_kernels_find(bool single)
     return best;
 }
 
-rfi_normals *rfi_normals_at(int index, const char **name)
+const rfi_lanes *rfi_lanes_at(int index)
 {
-    if (index < 0 || index >= NORMALS || !runs_here(index)) {
-        return NULL;
-    }
-    *name = all[index][true]->name;
-    return all_normals[index];
+    return index >= 0 && index < LANES_COUNT && runs_here(index) ? all_lanes[index] : NULL;
 }
 
-rfi_normals *rfi_normals_find(void)
+const rfi_lanes *rfi_lanes_find(void)
 {
     const char *cap = getenv("REEF_ISA");
-    const char *name = NULL;
-    rfi_normals *best = NULL;
-    for (int i = 0; i < NORMALS && runs_here(i); i++) {
-        best = rfi_normals_at(i, &name);
-        if (cap && (strcmp(cap, name) == 0 || strcmp(cap, "scalar") == 0)) {
+    const rfi_lanes *best = NULL;
+    for (int i = 0; rfi_lanes_at(i); i++) {
+        best = rfi_lanes_at(i);
+        if (cap && (strcmp(cap, best->name) == 0 || strcmp(cap, "scalar") == 0)) {
             break;
         }
     }

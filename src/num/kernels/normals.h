@@ -1,5 +1,5 @@
 /* Standard normals by Philox4x32-10 and Box-Muller, sixteen blocks at a time: plain C that compilers turn into vector code,
- * compiled per instruction set (normals_*.c).
+ * compiled per instruction set (lanes_*.c).
  *
  *   y       31 bits of a word, made odd: an integer 1..2^31 - 1;  U = y / 2^31
  *   radius  sqrt(-2 log U), log U = e log 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2))

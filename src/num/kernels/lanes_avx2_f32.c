@@ -1,4 +1,4 @@
-/* Normals in AVX2. */
+/* The code for sixteen lanes in AVX2. */
 #include <stddef.h>
 #if defined(__x86_64__)
 
@@ -14,13 +14,7 @@
 #define PAIR_ADD(x, y) _mm256_add_epi64(x, y)
 #define PAIR_XOR(x, y, z) _mm256_xor_si256(_mm256_xor_si256(x, y), z)
 #define PAIR_JOIN(even, odd) _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA)
-#include "num/kernels/normals.h"
+#include "num/kernels/lanes.h"
 
-rfi_normals rfi_normals_avx2;
-
-void rfi_normals_avx2(const rfi_normal_stream *stream, const uint32_t *agents, const uint32_t *repetitions,
-                      ptrdiff_t lanes, ptrdiff_t first, ptrdiff_t count, float *out)
-{
-    normals(stream, agents, repetitions, lanes, first, count, out);
-}
+const rfi_lanes rfi_lanes_avx2 = {"avx2", normals, residual, scale};
 #endif

@@ -1,4 +1,4 @@
-/* Normals in AVX-512. */
+/* The code for sixteen lanes in AVX-512. */
 #include <stddef.h>
 #if defined(__x86_64__)
 
@@ -14,13 +14,7 @@
 #define PAIR_ADD(x, y) _mm512_add_epi64(x, y)
 #define PAIR_XOR(x, y, z) _mm512_ternarylogic_epi64(x, y, z, 0x96)
 #define PAIR_JOIN(even, odd) _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32))
-#include "num/kernels/normals.h"
+#include "num/kernels/lanes.h"
 
-rfi_normals rfi_normals_avx512;
-
-void rfi_normals_avx512(const rfi_normal_stream *stream, const uint32_t *agents, const uint32_t *repetitions,
-                        ptrdiff_t lanes, ptrdiff_t first, ptrdiff_t count, float *out)
-{
-    normals(stream, agents, repetitions, lanes, first, count, out);
-}
+const rfi_lanes rfi_lanes_avx512 = {"avx512", normals, residual, scale};
 #endif
