@@ -37,6 +37,7 @@ typedef struct lane_group {
     float *excess;    /* M x lanes: w - target */
     float *sum;       /* M x lanes */
 
+    ptrdiff_t slot[RFI_LANES], lane[RFI_LANES]; /* place of the agent in the batch; lane of the caller's */
     uint32_t agent[RFI_LANES], repetition[RFI_LANES];
     float sigma[RFI_LANES];
 } lane_group;
@@ -75,26 +76,35 @@ static float target_of(const lane_group *g, ptrdiff_t k, ptrdiff_t m)
     return offset ? g->optimum[m] + offset[k * g->lms->width + m] : g->optimum[m];
 }
 
-/* Lane l of n is pair first + l of (agent of the batch, repetition). */
+/* Lane l of n is pair first + l of (agent of the batch, repetition): slot[l] and lane[l]. */
 static void place(lane_group *g, ptrdiff_t first, ptrdiff_t n)
 {
     const rfi_lms *lms = g->lms;
+    ptrdiff_t a = first / g->batch->lanes;
+    ptrdiff_t r = first % g->batch->lanes;
     for (ptrdiff_t l = 0; l < n; l++) {
-        const ptrdiff_t k = g->batch->agents[(first + l) / g->batch->lanes];
+        const ptrdiff_t k = g->batch->agents[a];
+        g->slot[l] = a;
+        g->lane[l] = r;
         g->agent[l] = (uint32_t)k;
-        g->repetition[l] = (uint32_t)(g->batch->repetition + (first + l) % g->batch->lanes);
+        g->repetition[l] = (uint32_t)(g->batch->repetition + r);
         g->sigma[l] = rfi_lms_sigma(lms, k);
         for (ptrdiff_t m = 0; lms->root && m < lms->width; m++) {
             g->root[m * n + l] = lms->root[k * lms->width + m];
+        }
+        r++;
+        if (r == g->batch->lanes) {
+            r = 0;
+            a++;
         }
     }
 }
 
 /* Sixteen repetitions of one agent: everything stays where it is. */
-static void aim(lane_group *g, ptrdiff_t first)
+static void aim(lane_group *g)
 {
-    const ptrdiff_t a = first / g->batch->lanes;
-    const ptrdiff_t r = first % g->batch->lanes;
+    const ptrdiff_t a = g->slot[0];
+    const ptrdiff_t r = g->lane[0];
     for (ptrdiff_t m = 0; m < g->lms->width; m++) {
         g->target[m] = target_of(g, g->batch->agents[a], m);
     }
@@ -104,14 +114,14 @@ static void aim(lane_group *g, ptrdiff_t first)
 }
 
 /* Lanes of several agents are gathered, */
-static void gather(lane_group *g, ptrdiff_t first, ptrdiff_t n)
+static void gather(lane_group *g, ptrdiff_t n)
 {
     const ptrdiff_t lanes = g->batch->lanes;
     for (ptrdiff_t l = 0; l < n; l++) {
-        const ptrdiff_t a = (first + l) / lanes;
-        const float *model = g->batch->models[a] + (first + l) % lanes;
+        const float *restrict model = g->batch->models[g->slot[l]] + g->lane[l];
+        float *restrict excess = g->excess + l;
         for (ptrdiff_t m = 0; m < g->lms->width; m++) {
-            g->excess[m * n + l] = model[m * lanes] - target_of(g, g->batch->agents[a], m);
+            excess[m * n] = model[m * lanes] - target_of(g, g->agent[l], m);
         }
     }
     memset(g->target, 0, (size_t)g->lms->width * sizeof *g->target);
@@ -121,13 +131,14 @@ static void gather(lane_group *g, ptrdiff_t first, ptrdiff_t n)
 }
 
 /* and their gradients sent back. */
-static void scatter(const lane_group *g, ptrdiff_t first, ptrdiff_t n)
+static void scatter(const lane_group *g, ptrdiff_t n)
 {
     const ptrdiff_t lanes = g->batch->lanes;
     for (ptrdiff_t l = 0; l < n; l++) {
-        float *gradient = g->batch->gradients[(first + l) / lanes] + (first + l) % lanes;
+        const float *restrict sum = g->sum + l;
+        float *restrict gradient = g->batch->gradients[g->slot[l]] + g->lane[l];
         for (ptrdiff_t m = 0; m < g->lms->width; m++) {
-            gradient[m * lanes] = g->sum[m * n + l];
+            gradient[m * lanes] = sum[m * n];
         }
     }
 }
@@ -257,9 +268,9 @@ static void find_optimum(lane_group *g)
 }
 
 /* Lanes of several agents, or fewer than sixteen. */
-static void run_gathered(lane_group *g, ptrdiff_t first, ptrdiff_t n)
+static void run_gathered(lane_group *g, ptrdiff_t n)
 {
-    gather(g, first, n);
+    gather(g, n);
     if (n == RFI_LANES) {
         add_samples(g, RFI_LANES);
     } else if (n == 1) {
@@ -267,7 +278,7 @@ static void run_gathered(lane_group *g, ptrdiff_t first, ptrdiff_t n)
     } else {
         add_samples(g, n);
     }
-    scatter(g, first, n);
+    scatter(g, n);
 }
 
 void rfi_lms_gradients(const void *state, const reef_batch *batch)
@@ -283,10 +294,10 @@ void rfi_lms_gradients(const void *state, const reef_batch *batch)
         const ptrdiff_t n = pairs - first < RFI_LANES ? pairs - first : RFI_LANES;
         place(&g, first, n);
         if (batch->lanes % RFI_LANES == 0) {
-            aim(&g, first);
+            aim(&g);
             add_samples(&g, RFI_LANES);
         } else {
-            run_gathered(&g, first, n);
+            run_gathered(&g, n);
         }
     }
 }
