@@ -195,7 +195,10 @@ static reef_status prepare_threads(reef_run *run, reef_error *error)
     const reef_problem *problem = run->setup.problem;
     const reef_attack *attack = run->setup.attack;
     ptrdiff_t batch = run->adapt->batch;
-    size_t work = reef_problem_kind_of(problem)->work_size(reef_problem_state(problem), batch, run->lanes);
+    const reef_problem_kind *kind = reef_problem_kind_of(problem);
+    size_t work = kind->work_size(reef_problem_state(problem), batch, run->lanes);
+    size_t score_work = kind->score ? kind->work_size(reef_problem_state(problem), 0, 1) : 0;
+    work = score_work > work ? score_work : work;
     ptrdiff_t attack_work = attack ? reef_attack_work(attack, run->length, run->agents) : 0;
     ptrdiff_t stride = run->stride;
     for (ptrdiff_t i = 0; i < run->workers; i++) {
