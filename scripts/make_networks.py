@@ -1,16 +1,33 @@
 #!/usr/bin/env python3
-"""Writes src/num/kernels/networks.h: sorting networks for 2..32 vectors, and the bitonic merge of 32.
+"""Writes src/num/kernels/networks.h: sorting networks for 1..32 vectors, and the bitonic merge of 32.
 
-Each network is Batcher's merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, Algorithm M), which works for any
-number of elements. Every one is proved here before it is written, by the 0-1 principle: a network that sorts all sequences of
-zeros and ones sorts everything. Up to 16 elements all 2^n sequences are tried; above, the network is cut into the two halves
-and the merge that it consists of, and the merge is tried on all pairs of sorted halves. The bitonic merge is tried on all
-bitonic sequences of zeros and ones.
+Up to 16 elements: Green's network of 60 comparators for 16 (Knuth, The Art of Computer Programming 3, 5.3.4) without the
+comparators of the places that are missing, or Batcher's merge exchange (5.2.2, Algorithm M), whichever is shorter. Above: the
+first 16 sorted, the others sorted, and Batcher's odd-even merge of the two, in depth-first order so that few values are in use at
+a time.
+
+Every network is proved here before it is written, by the 0-1 principle: a network that sorts all sequences of zeros and ones
+sorts everything. Up to 16 elements all 2^n sequences are tried; the merges are tried on all pairs of sorted 0-1 sequences, the
+bitonic merge on all bitonic ones.
 
 Usage: scripts/make_networks.py > src/num/kernels/networks.h
 """
 
-LARGEST = 32
+HALF = 16
+LARGEST = 2 * HALF
+
+GREEN_REST = [  # after the 32 comparators of places that differ in one bit
+    (5, 10), (6, 9), (3, 12), (13, 14), (4, 8), (7, 11), (1, 2),
+    (1, 4), (7, 13), (2, 8), (11, 14),
+    (2, 4), (5, 6), (9, 10), (11, 13), (3, 8), (7, 12),
+    (6, 8), (10, 12), (3, 5), (7, 9),
+    (3, 4), (5, 6), (7, 8), (9, 10), (11, 12),
+    (6, 7), (8, 9),
+]
+
+
+def green():
+    return [(i, i | d) for d in (1, 2, 4, 8) for i in range(HALF) if not i & d] + GREEN_REST
 
 
 def merge_exchange(n):
@@ -30,12 +47,33 @@ def merge_exchange(n):
     return pairs
 
 
-def bitonic_merge(n):
-    pairs, d = [], n // 2
-    while d > 0:
-        pairs += [(i, i + d) for i in range(n) if i & d == 0]
-        d //= 2
-    return pairs
+def odd_even_merge(places):
+    """Of the sorted first and second half of `places`."""
+    if len(places) == 2:
+        return [tuple(places)]
+    last = [(places[i], places[i + 1]) for i in range(1, len(places) - 1, 2)]
+    return odd_even_merge(places[0::2]) + odd_even_merge(places[1::2]) + last
+
+
+def first_places(pairs, n):
+    """The network for n elements: the others count as infinite and never move."""
+    return [(i, j) for i, j in pairs if j < n]
+
+
+def sorter(n):
+    return min(first_places(green(), n), merge_exchange(n), key=len)
+
+
+def joiner(n):
+    return first_places(odd_even_merge(list(range(LARGEST))), n)
+
+
+def bitonic_merge(places):
+    half = len(places) // 2
+    if half == 0:
+        return []
+    first = [(places[i], places[i + half]) for i in range(half)]
+    return first + bitonic_merge(places[:half]) + bitonic_merge(places[half:])
 
 
 def run(pairs, bits):
@@ -53,7 +91,7 @@ def columns(sequences, n):
     return [sum(1 << k for k, s in enumerate(sequences) if s[i]) for i in range(n)]
 
 
-def proved_by_all(pairs, n):
+def proved_sorter(pairs, n):
     count = 1 << n
     bits = []
     for i in range(n):
@@ -62,38 +100,12 @@ def proved_by_all(pairs, n):
     return is_sorted(run(pairs, bits))
 
 
-def proved_by_stages(pairs, n):
-    """Algorithm M leaves, before its last stage p = 1, the even and the odd places sorted among themselves. The first part is
-    proved as two networks of half the size, the last stage on all pairs of sorted 0-1 sequences in even and odd places."""
-    last = [(i, i + d) for d, parity in [(1, 0)] + odd_distances(n) for i in range(n - d) if i & 1 == parity]
-    first = pairs[: len(pairs) - len(last)]
-    if pairs[len(first):] != last or any((j - i) % 2 for i, j in first):
-        return False
-    for parity in (0, 1):
-        half = [(i // 2, j // 2) for i, j in first if i % 2 == parity]
-        if not proved(half, len(range(parity, n, 2))):
-            return False
-    evens, odds = len(range(0, n, 2)), len(range(1, n, 2))
+def proved_joiner(pairs, n):
     sequences = []
-    for a in range(evens + 1):
-        for b in range(odds + 1):
-            sequences.append([(i // 2 >= evens - a) if i % 2 == 0 else (i // 2 >= odds - b) for i in range(n)])
-    return is_sorted(run(last, columns(sequences, n)))
-
-
-def odd_distances(n):
-    top, found = 1, []
-    while 2 * top < n:
-        top *= 2
-    q = top
-    while q > 1:
-        found.append((q - 1, 1))
-        q //= 2
-    return found
-
-
-def proved(pairs, n):
-    return proved_by_all(pairs, n) if n <= 16 else proved_by_stages(pairs, n)
+    for zeros in range(HALF + 1):
+        for others in range(n - HALF + 1):
+            sequences.append([i >= zeros if i < HALF else i - HALF >= others for i in range(n)])
+    return is_sorted(run(pairs, columns(sequences, n)))
 
 
 def proved_bitonic(pairs, n):
@@ -105,26 +117,33 @@ def proved_bitonic(pairs, n):
     return is_sorted(run(pairs, columns(sequences, n)))
 
 
-def write(name, pairs):
+def write(name, pairs, before=()):
     print(f"KERNEL void {name}(key *x)\n{{")
+    for line in before:
+        print("    " + line)
     for start in range(0, len(pairs), 8):
         print("    " + " ".join(f"SORT2({i}, {j});" for i, j in pairs[start:start + 8]))
     print("}\n")
 
 
 def main():
-    networks = {n: merge_exchange(n) for n in range(2, LARGEST + 1)}
-    merge = bitonic_merge(LARGEST)
-    for n, pairs in networks.items():
-        assert proved(pairs, n), n
+    merge = bitonic_merge(list(range(LARGEST)))
     assert proved_bitonic(merge, LARGEST)
     print("/* GENERATED and proved by scripts/make_networks.py. Do not edit.")
-    print(" * sort_n sorts x[0..n) ascending in every lane; merge_32 sorts a bitonic sequence. */")
+    print(" * sort_n sorts x[0..n) ascending in every lane; join_n does if x[0..16) and x[16..n) are sorted; merge_32 if x is")
+    print(" * bitonic. */")
     print("/* clang-format off */")
-    for n, pairs in networks.items():
-        write(f"sort_{n}", pairs)
+    write("sort_1", [], ["(void)x;"])
+    for n in range(2, HALF + 1):
+        assert proved_sorter(sorter(n), n), n
+        write(f"sort_{n}", sorter(n))
+    for n in range(HALF + 1, LARGEST + 1):
+        assert proved_joiner(joiner(n), n), n
+        write(f"join_{n}", joiner(n))
     write(f"merge_{LARGEST}", merge)
-    print(f"#define FOR_EACH_NETWORK(X) " + " ".join(f"X({n})" for n in range(2, LARGEST + 1)))
+    print("/* X(n, how many are joined to the first 16). */")
+    print("#define FOR_EACH_SHORT(X) " + " ".join(f"X({n}, 0)" for n in range(1, HALF + 1)))
+    print("#define FOR_EACH_LONG(X) " + " ".join(f"X({n}, {n - HALF})" for n in range(HALF + 1, LARGEST + 1)))
     print("/* clang-format on */")
 
 

@@ -6,25 +6,25 @@
 static bool NAME(centre)(const rfi_span *span, double *centred, ptrdiff_t stride, double *medians, double *largest)
 {
     const row *rows = (const row *)span->rows;
-    key *column = span->scratch;
+    vec *column = span->scratch;
     ahead a = look_ahead_of(span);
     vec most = v_set(0);
     for (ptrdiff_t at = 0; at < span->count; at += LANES) {
         ptrdiff_t lanes = lanes_at(span, at);
-        if (m_bits(not_finite(load_sorted(rows, span->n, at, lanes, column, &a)))) {
+        if (m_bits(not_finite(load_middle(rows, span->n, at, lanes, column, &a)))) {
             return false;
         }
         middle m = middle_of(column, span->n);
         if (m_bits(not_finite(m.upper)) || m_bits(not_finite(m.half))) {
             return false;
         }
-        most = v_max(
-            most, v_max(v_abs(away_from(m, value_at(column, 0))), v_abs(away_from(m, value_at(column, span->n - 1)))));
         wide mu = w_sub(w_add(w_zero(), m.upper), w_add(w_zero(), m.half));
+        wide minus_mu = w_sub(w_zero(), mu);
         w_store(medians + at, mu);
         for (ptrdiff_t l = 0; l < span->n; l++) {
-            wide x = w_add(w_zero(), load_lanes(rows[l], at, lanes));
-            w_store(centred + l * stride + at, w_sub(x, mu));
+            vec x = load_lanes(rows[l], at, lanes);
+            most = v_max(most, v_abs(away_from(m, x)));
+            w_store(centred + l * stride + at, w_add(minus_mu, x));
         }
     }
     real lane[LANES];

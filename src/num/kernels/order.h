@@ -1,13 +1,8 @@
 /* Rules made of order statistics. Part of template.h. */
 
-KERNEL vec value_at(const key *column, ptrdiff_t i)
+KERNEL vec median_of(const vec *column, ptrdiff_t n)
 {
-    return k_value(column[i]);
-}
-
-KERNEL vec median_of(const key *column, ptrdiff_t n)
-{
-    return n % 2 ? value_at(column, n / 2) : midpoint(value_at(column, n / 2 - 1), value_at(column, n / 2));
+    return n % 2 ? column[n / 2] : midpoint(column[n / 2 - 1], column[n / 2]);
 }
 
 /* Sorted columns with numbers beyond REAL_LARGE. */
@@ -18,7 +13,7 @@ KERNEL mask too_large(vec smallest, vec largest)
 
 static ptrdiff_t NAME(median)(const rfi_span *span, int kind)
 {
-    key *column = span->scratch;
+    vec *column = span->scratch;
     ahead a = look_ahead_of(span);
     ptrdiff_t n = span->n;
     ptrdiff_t listed = 0;
@@ -28,7 +23,7 @@ static ptrdiff_t NAME(median)(const rfi_span *span, int kind)
         vec value = median_of(column, n);
         hard = m_or(hard, not_finite(value));
         if (kind != 0) {
-            value = value_at(column, kind == 1 ? (n - 1) / 2 : n / 2);
+            value = column[kind == 1 ? (n - 1) / 2 : n / 2];
         }
         store_lanes(span, at, lanes, value);
         if (m_bits(hard)) {
@@ -41,7 +36,7 @@ static ptrdiff_t NAME(median)(const rfi_span *span, int kind)
 /* Sums start from a middle value: differences of neighbouring values are exact or nearly so. */
 static ptrdiff_t NAME(trimmed)(const rfi_span *span, ptrdiff_t f)
 {
-    key *column = span->scratch;
+    vec *column = span->scratch;
     ahead a = look_ahead_of(span);
     ptrdiff_t n = span->n;
     ptrdiff_t listed = 0;
@@ -49,14 +44,14 @@ static ptrdiff_t NAME(trimmed)(const rfi_span *span, ptrdiff_t f)
     for (ptrdiff_t at = 0; at < span->count; at += LANES) {
         ptrdiff_t lanes = lanes_at(span, at);
         mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column, &a));
-        vec m = value_at(column, n / 2);
+        vec m = column[n / 2];
         vec sum = v_set(0);
         for (ptrdiff_t i = f; i < n - f; i++) {
-            sum = v_add(sum, v_sub(value_at(column, i), m));
+            sum = v_add(sum, v_sub(column[i], m));
         }
         vec value = v_fma(sum, factor, m);
-        value = v_min(v_max(value, value_at(column, f)), value_at(column, n - 1 - f));
-        hard = m_or(hard, too_large(value_at(column, 0), value_at(column, n - 1)));
+        value = v_min(v_max(value, column[f]), column[n - 1 - f]);
+        hard = m_or(hard, too_large(column[0], column[n - 1]));
         store_lanes(span, at, lanes, value);
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);
@@ -71,11 +66,11 @@ typedef struct middle {
     vec lower, upper, half; /* median = lower + half = upper - half */
 } middle;
 
-KERNEL middle middle_of(const key *column, ptrdiff_t n)
+KERNEL middle middle_of(const vec *column, ptrdiff_t n)
 {
 #ifdef REAL_IS_FLOAT
-    vec upper = value_at(column, n / 2);
-    vec lower = n % 2 ? upper : value_at(column, n / 2 - 1);
+    vec upper = column[n / 2];
+    vec lower = n % 2 ? upper : column[n / 2 - 1];
     return (middle){lower, upper, v_mul(v_set((real)0.5), v_sub(upper, lower))};
 #else
     vec median = median_of(column, n);
@@ -90,12 +85,12 @@ KERNEL vec away_from(middle m, vec x)
 }
 
 /* Distance of the kept-th value from the median: the narrowest window of the sorted column. */
-KERNEL vec window_radius(const key *column, ptrdiff_t n, ptrdiff_t kept, middle m)
+KERNEL vec window_radius(const vec *column, ptrdiff_t n, ptrdiff_t kept, middle m)
 {
     vec radius = v_set(REAL_MAX);
     for (ptrdiff_t i = 0; i + kept <= n; i++) {
-        vec below = v_sub(v_set(0), away_from(m, value_at(column, i)));
-        vec above = away_from(m, value_at(column, i + kept - 1));
+        vec below = v_sub(v_set(0), away_from(m, column[i]));
+        vec above = away_from(m, column[i + kept - 1]);
         radius = v_min(radius, v_max(below, above));
     }
     return radius;
@@ -103,7 +98,7 @@ KERNEL vec window_radius(const key *column, ptrdiff_t n, ptrdiff_t kept, middle 
 
 static ptrdiff_t NAME(meamed)(const rfi_span *span, ptrdiff_t kept)
 {
-    key *column = span->scratch;
+    vec *column = span->scratch;
     ahead a = look_ahead_of(span);
     ptrdiff_t n = span->n;
     ptrdiff_t listed = 0;
@@ -119,7 +114,7 @@ static ptrdiff_t NAME(meamed)(const rfi_span *span, ptrdiff_t kept)
         vec tie_sum = zero;
         vec ties = zero;
         for (ptrdiff_t i = 0; i < n; i++) {
-            vec d = away_from(m, value_at(column, i));
+            vec d = away_from(m, column[i]);
             mask inside = v_less(v_abs(d), radius);
             mask tie = v_equal(v_abs(d), radius);
             sum = v_add(sum, v_select(inside, d, zero));
@@ -132,7 +127,7 @@ static ptrdiff_t NAME(meamed)(const rfi_span *span, ptrdiff_t kept)
         vec value = v_add(m.upper, v_sub(v_div(v_fma(part, tie_sum, sum), total), m.half));
         /* ties that are kept in part may be no ties in double precision, where the scalar rule measures */
         mask parted = m_andnot(v_less(zero, radius), v_equal(v_add(count, ties), total));
-        hard = m_or(hard, m_or(too_large(value_at(column, 0), value_at(column, n - 1)), parted));
+        hard = m_or(hard, m_or(too_large(column[0], column[n - 1]), parted));
         store_lanes(span, at, lanes, value);
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);

@@ -81,58 +81,102 @@ KERNEL vec load_keys(const row *rows, ptrdiff_t at, ptrdiff_t lanes, key *x, int
     return sum;
 }
 
-/* The whole column sorted, or its two middle places alone (the compiler drops the comparators they do not need). */
-#define LOAD_AND_SORT(n)                                                                                               \
-    static __attribute__((noinline))                                                                                   \
-    vec load_and_sort_##n(const row *rows, ptrdiff_t at, ptrdiff_t lanes, key *column)                                 \
+/* Keys, or the values they stand for, into the column. */
+KERNEL void store_keys(const key *x, int n, bool as_values, void *column)
+{
+    key *keys = column;
+    vec *values = column;
+    UNROLL
+    for (int i = 0; i < n; i++) {
+        if (as_values) {
+            values[i] = k_value(x[i]);
+        } else {
+            keys[i] = x[i];
+        }
+    }
+}
+
+/* Up to 16 rows are sorted at once; of more, the first 16 are sorted before the others are loaded, to keep them in registers. */
+#define SORT_SHORT(n, rest)                                                                                            \
+    KERNEL vec sorted_##n(const row *rows, ptrdiff_t at, ptrdiff_t lanes, key *x)                                      \
     {                                                                                                                  \
-        key x[n];                                                                                                      \
         vec sum = load_keys(rows, at, lanes, x, n);                                                                    \
         sort_##n(x);                                                                                                   \
-        UNROLL                                                                                                         \
-        for (int i = 0; i < (n); i++) {                                                                                \
-            column[i] = x[i];                                                                                          \
-        }                                                                                                              \
         return sum;                                                                                                    \
     }                                                                                                                  \
-    static __attribute__((noinline)) vec load_middle_##n(const row *rows, ptrdiff_t at, ptrdiff_t lanes, key *column)  \
+    KERNEL void resort_##n(key *x)                                                                                     \
+    {                                                                                                                  \
+        sort_##n(x);                                                                                                   \
+    }
+#define SORT_LONG(n, rest)                                                                                             \
+    KERNEL vec sorted_##n(const row *rows, ptrdiff_t at, ptrdiff_t lanes, key *x)                                      \
+    {                                                                                                                  \
+        vec sum = load_keys(rows, at, lanes, x, (n) - (rest));                                                         \
+        sort_16(x);                                                                                                    \
+        sum = v_add(sum, load_keys(rows + ((n) - (rest)), at, lanes, x + ((n) - (rest)), rest));                       \
+        sort_##rest(x + ((n) - (rest)));                                                                               \
+        join_##n(x);                                                                                                   \
+        return sum;                                                                                                    \
+    }                                                                                                                  \
+    KERNEL void resort_##n(key *x)                                                                                     \
+    {                                                                                                                  \
+        sort_16(x);                                                                                                    \
+        sort_##rest(x + ((n) - (rest)));                                                                               \
+        join_##n(x);                                                                                                   \
+    }
+FOR_EACH_SHORT(SORT_SHORT)
+FOR_EACH_LONG(SORT_LONG)
+
+/* The whole column sorted, as keys or values; or the values of its two middle places alone (the compiler drops the comparators they do
+ * not need). */
+#define LOAD_AND_SORT(n, rest)                                                                                         \
+    static __attribute__((noinline))                                                                                   \
+    vec load_and_sort_##n(const row *rows, ptrdiff_t at, ptrdiff_t lanes, void *column, bool as_values)                \
     {                                                                                                                  \
         key x[n];                                                                                                      \
-        vec sum = load_keys(rows, at, lanes, x, n);                                                                    \
-        sort_##n(x);                                                                                                   \
-        column[((n)-1) / 2] = x[((n)-1) / 2];                                                                          \
-        column[(n) / 2] = x[(n) / 2];                                                                                  \
+        vec sum = sorted_##n(rows, at, lanes, x);                                                                      \
+        store_keys(x, n, as_values, column);                                                                           \
+        return sum;                                                                                                    \
+    }                                                                                                                  \
+    static __attribute__((noinline)) vec load_middle_##n(const row *rows, ptrdiff_t at, ptrdiff_t lanes, vec *column)  \
+    {                                                                                                                  \
+        key x[n];                                                                                                      \
+        vec sum = sorted_##n(rows, at, lanes, x);                                                                      \
+        column[((n)-1) / 2] = k_value(x[((n)-1) / 2]);                                                                 \
+        column[(n) / 2] = k_value(x[(n) / 2]);                                                                         \
         return sum;                                                                                                    \
     }
-static vec load_and_sort_1(const row *rows, ptrdiff_t at, ptrdiff_t lanes, key *column)
-{
-    return load_keys(rows, at, lanes, column, 1);
-}
-FOR_EACH_NETWORK(LOAD_AND_SORT)
+FOR_EACH_SHORT(LOAD_AND_SORT)
+FOR_EACH_LONG(LOAD_AND_SORT)
 
-typedef vec (*load_and_sort)(const row *rows, ptrdiff_t at, ptrdiff_t lanes, key *column);
+typedef vec (*load_and_sort)(const row *rows, ptrdiff_t at, ptrdiff_t lanes, void *column, bool as_values);
+typedef vec (*load_the_middle)(const row *rows, ptrdiff_t at, ptrdiff_t lanes, vec *column);
 
-#define SORTER(n) load_and_sort_##n,
-static const load_and_sort sorters[BLOCK + 1] = {NULL, load_and_sort_1, FOR_EACH_NETWORK(SORTER)};
-#define MIDDLE(n) load_middle_##n,
-static const load_and_sort middles[BLOCK + 1] = {NULL, load_and_sort_1, FOR_EACH_NETWORK(MIDDLE)};
+#define SORTER(n, rest) load_and_sort_##n,
+static const load_and_sort sorters[BLOCK + 1] = {NULL, FOR_EACH_SHORT(SORTER) FOR_EACH_LONG(SORTER)};
+#define MIDDLE(n, rest) load_middle_##n,
+static const load_the_middle middles[BLOCK + 1] = {NULL, FOR_EACH_SHORT(MIDDLE) FOR_EACH_LONG(MIDDLE)};
 
-/* Sorts a part of the column that is in memory already. */
-#define RESORT(n)                                                                                                      \
+/* ---- merging, above 32 rows ---- */
+
+/* Sorts fewer than 32 places that are in memory already. */
+#define RESORT(n, rest)                                                                                                \
     case n:                                                                                                            \
-        sort_##n(x);                                                                                                   \
+        resort_##n(x);                                                                                                 \
+        store_keys(x, n, as_values, x);                                                                                \
         break;
 
-static __attribute__((noinline)) void sort_block(key *x, ptrdiff_t n)
+static __attribute__((noinline)) void sort_block(key *x, ptrdiff_t n, bool as_values)
 {
     switch (n) {
-        FOR_EACH_NETWORK(RESORT)
+        FOR_EACH_SHORT(RESORT)
+        FOR_EACH_LONG(RESORT)
     default:
         break;
     }
 }
 
-static __attribute__((noinline)) void merge_block(key *column)
+static __attribute__((noinline)) void merge_block(key *column, bool as_values)
 {
     key x[BLOCK];
     UNROLL
@@ -140,10 +184,38 @@ static __attribute__((noinline)) void merge_block(key *column)
         x[i] = column[i];
     }
     merge_32(x);
+    store_keys(x, BLOCK, as_values, column);
+}
+
+/* Two blocks of 32: one level that compares across, from both ends (mirrored) or place by place, then the rest of the merge in each.
+ * What is less waits aside while the greater half is sorted. */
+KERNEL void merge_two_blocks(key *column, bool mirrored, bool as_values)
+{
+    key less[BLOCK];
+    key x[BLOCK];
     UNROLL
     for (int i = 0; i < BLOCK; i++) {
-        column[i] = x[i];
+        x[i] = k_min(column[i], column[mirrored ? 2 * BLOCK - 1 - i : BLOCK + i]);
     }
+    merge_32(x);
+    store_keys(x, BLOCK, as_values, less);
+    UNROLL
+    for (int i = 0; i < BLOCK; i++) {
+        x[i] = k_max(column[i], column[mirrored ? 2 * BLOCK - 1 - i : BLOCK + i]);
+    }
+    merge_32(x);
+    store_keys(x, BLOCK, as_values, column + BLOCK);
+    memcpy(column, less, sizeof less);
+}
+
+static __attribute__((noinline)) void merge_facing_blocks(key *column, bool as_values)
+{
+    merge_two_blocks(column, true, as_values);
+}
+
+static __attribute__((noinline)) void merge_parallel_blocks(key *column, bool as_values)
+{
+    merge_two_blocks(column, false, as_values);
 }
 
 /* Comparators (i, k), (j, l) and then (i, j), (k, l): two levels of a merge while the values are in registers. */
@@ -174,30 +246,43 @@ KERNEL void two_levels_mirrored(key *column, ptrdiff_t i, ptrdiff_t j, ptrdiff_t
     column[l] = x[3];
 }
 
-/* Bitonic merge of two sorted runs x[0..run) and x[run..n), n <= 2 run, run a multiple of 32. Places beyond n count as
- * +infinity and never move, so comparators that touch them are left out. */
-static void merge_runs(key *x, ptrdiff_t run, ptrdiff_t n)
+/* Bitonic merge of two sorted runs of the same length, a multiple of 32. Levels are taken two at a time, the last ones in registers;
+ * where one is left over it goes with those. */
+static void merge_equal_runs(key *x, ptrdiff_t run, bool as_values)
 {
-    ptrdiff_t d = run / 2;
-    if (n == 2 * run &&
-        d >= BLOCK) { /* pairs from both ends, and the level d inside each half, whose upper one is mirrored */
-        for (ptrdiff_t i = 0; i < d; i++) {
-            two_levels_mirrored(x, i, i + d, run + d - 1 - i, n - 1 - i);
-        }
-        d /= 2;
-    } else {
-        for (ptrdiff_t i = 2 * run - n; i < run; i++) {
-            SORT2(i, 2 * run - 1 - i);
-        }
+    ptrdiff_t n = 2 * run;
+    if (run == BLOCK) {
+        merge_facing_blocks(x, as_values);
+        return;
     }
-    for (; n == 2 * run && d >= 2 * BLOCK; d /= 4) {
+    ptrdiff_t d = run / 2;
+    for (ptrdiff_t i = 0; i < d;
+         i++) { /* pairs from both ends, and level d inside each half, whose upper one is mirrored */
+        two_levels_mirrored(x, i, i + d, run + d - 1 - i, n - 1 - i);
+    }
+    for (d /= 2; d >= 2 * BLOCK; d /= 4) {
         for (ptrdiff_t start = 0; start < n; start += 2 * d) {
             for (ptrdiff_t i = start; i < start + d / 2; i++) {
                 two_levels(x, i, i + d / 2, i + d, i + d + d / 2);
             }
         }
     }
-    for (; d >= BLOCK; d /= 2) {
+    for (ptrdiff_t start = 0; d == BLOCK && start < n; start += 2 * BLOCK) {
+        merge_parallel_blocks(x + start, as_values);
+    }
+    for (ptrdiff_t start = 0; d < BLOCK && start < n; start += BLOCK) {
+        merge_block(x + start, as_values);
+    }
+}
+
+/* The same of sorted runs x[0..run) and x[run..n), n < 2 run. Places beyond n count as +infinity and never move, so comparators that
+ * touch them are left out. */
+static void merge_unequal_runs(key *x, ptrdiff_t run, ptrdiff_t n, bool as_values)
+{
+    for (ptrdiff_t i = 2 * run - n; i < run; i++) {
+        SORT2(i, 2 * run - 1 - i);
+    }
+    for (ptrdiff_t d = run / 2; d >= BLOCK; d /= 2) {
         for (ptrdiff_t start = 0; start < n; start += 2 * d) {
             for (ptrdiff_t i = start; i < start + d && i + d < n; i++) {
                 SORT2(i, i + d);
@@ -206,45 +291,85 @@ static void merge_runs(key *x, ptrdiff_t run, ptrdiff_t n)
     }
     for (ptrdiff_t start = 0; start < n; start += BLOCK) {
         if (n - start >= BLOCK) {
-            merge_block(x + start);
+            merge_block(x + start, as_values);
         } else {
-            sort_block(x + start, n - start);
+            sort_block(x + start, n - start, as_values);
         }
     }
 }
 
-static vec load_sorted_long(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, key *column, ahead *a)
+/* Sorts n > 32 rows up to two runs: x[0..run) and x[run..n). Returns their sum. */
+static vec load_two_runs(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, key *x, ahead *a, ptrdiff_t *run)
 {
     vec sum = v_set(0);
     for (ptrdiff_t start = 0; start < n; start += BLOCK) {
         ptrdiff_t size = n - start < BLOCK ? n - start : BLOCK;
-        sum = v_add(sum, sorters[size](rows + start, at, lanes, column + start));
+        sum = v_add(sum, sorters[size](rows + start, at, lanes, x + start, false));
         look_ahead(a, size * (ptrdiff_t)sizeof(vec));
     }
-    for (ptrdiff_t run = BLOCK; run < n; run *= 2) {
-        for (ptrdiff_t start = 0; start + run < n; start += 2 * run) {
-            ptrdiff_t size = n - start < 2 * run ? n - start : 2 * run;
-            merge_runs(column + start, run, size);
+    for (*run = BLOCK; 2 * *run < n; *run *= 2) {
+        for (ptrdiff_t start = 0; start + *run < n; start += 2 * *run) {
+            if (n - start >= 2 * *run) {
+                merge_equal_runs(x + start, *run, false);
+            } else {
+                merge_unequal_runs(x + start, *run, n - start, false);
+            }
         }
     }
     return sum;
 }
 
-/* The sorted column of the group of lanes at `at`, as keys. */
-KERNEL vec load_sorted(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, key *column, ahead *a)
+static vec load_sorted_long(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, void *column, ahead *a)
+{
+    ptrdiff_t run = 0;
+    vec sum = load_two_runs(rows, n, at, lanes, column, a, &run);
+    if (n == 2 * run) {
+        merge_equal_runs(column, run, true);
+    } else {
+        merge_unequal_runs(column, run, n, true);
+    }
+    return sum;
+}
+
+/* Of two sorted runs the k = n/2 smallest values are the smaller ones of the pairs (i, k-1-i): no need to merge. The greatest of them
+ * and the smallest of the others are the middle places. */
+static vec load_middle_long(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, void *column, ahead *a)
+{
+    const key *first = column;
+    vec *values = column;
+    ptrdiff_t run = 0;
+    vec sum = load_two_runs(rows, n, at, lanes, column, a, &run);
+    const key *second = first + run;
+    ptrdiff_t k = n / 2; /* <= run, >= length of the second run */
+    ptrdiff_t unpaired = k - (n - run);
+    key low = first[unpaired ? unpaired - 1 : 0];
+    key high = k_max(first[k - 1], second[0]);
+    low = unpaired ? low : k_min(first[0], second[k - 1]);
+    for (ptrdiff_t i = unpaired; i < k; i++) {
+        low = k_max(low, k_min(first[i], second[k - 1 - i]));
+        high = k_min(high, k_max(first[i], second[k - 1 - i]));
+    }
+    high = k < run ? k_min(high, first[k]) : high;
+    values[k - 1] = k_value(low);
+    values[k] = k_value(high);
+    return sum;
+}
+
+/* The sorted column of the group of lanes at `at`. */
+KERNEL vec load_sorted(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, vec *column, ahead *a)
 {
     if (n > BLOCK) {
         return load_sorted_long(rows, n, at, lanes, column, a);
     }
     look_ahead(a, n * (ptrdiff_t)sizeof(vec));
-    return sorters[n](rows, at, lanes, column);
+    return sorters[n](rows, at, lanes, column, true);
 }
 
-/* The same, when only the middle places are wanted. */
-KERNEL vec load_middle(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, key *column, ahead *a)
+/* The same, when only the middle places (n-1)/2 and n/2 are wanted. */
+KERNEL vec load_middle(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, vec *column, ahead *a)
 {
     if (n > BLOCK) {
-        return load_sorted_long(rows, n, at, lanes, column, a);
+        return load_middle_long(rows, n, at, lanes, column, a);
     }
     look_ahead(a, n * (ptrdiff_t)sizeof(vec));
     return middles[n](rows, at, lanes, column);

@@ -76,6 +76,10 @@ KERNEL vec midpoint(vec a, vec b)
 #include "num/kernels/sort.h"
 #include "num/kernels/sums.h"
 #include "num/kernels/order.h"
+#include "num/kernels/mest_group.h"
+#include "num/kernels/mest_powers.h"
+#include "num/kernels/mest_values.h"
+#include "num/kernels/mest_trust.h"
 #include "num/kernels/mest.h"
 #include "num/kernels/gram.h"
 

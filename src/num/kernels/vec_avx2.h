@@ -80,6 +80,11 @@ KERNEL vec v_div(vec a, vec b)
     return OP(div)(a, b);
 }
 
+KERNEL vec v_quotient(vec a, vec b)
+{
+    return v_div(a, b);
+}
+
 KERNEL vec v_fma(vec a, vec b, vec c)
 {
     return OP(fmadd)(a, b, c);

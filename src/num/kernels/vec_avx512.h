@@ -74,6 +74,15 @@ KERNEL vec v_div(vec a, vec b)
     return OP(div)(a, b);
 }
 
+KERNEL vec v_quotient(vec a, vec b)
+{
+#ifdef REAL_IS_FLOAT
+    return _mm512_mul_ps(a, _mm512_rcp14_ps(b));
+#else
+    return _mm512_div_pd(a, b);
+#endif
+}
+
 KERNEL vec v_fma(vec a, vec b, vec c)
 {
     return OP(fmadd)(a, b, c);

@@ -73,6 +73,12 @@ KERNEL vec v_div(vec a, vec b)
     return a / b;
 }
 
+/* a / b, to 14 bits or better where that is faster (float32 only) */
+KERNEL vec v_quotient(vec a, vec b)
+{
+    return v_div(a, b);
+}
+
 /* a b + c */
 KERNEL vec v_fma(vec a, vec b, vec c)
 {
