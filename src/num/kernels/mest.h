@@ -188,6 +188,43 @@ KERNEL mask finish_group(mest_work *w, const mest_lanes *q, const vec *column, p
     return m_andnot(m_andnot(m_first(lanes), hard), waits);
 }
 
+/* A group from its rows to the polynomial. Up to 16 rows stay in registers on the way (column is written for lanes that will wait). */
+typedef void (*prepare)(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, const mest_limits *limits, vec *column,
+                        mest_lanes *q, quintic *f);
+
+#define PREPARE(n, rest)                                                                                               \
+    static                                                                                                             \
+        __attribute__((noinline)) void prepare_##n(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes,                \
+                                                   const mest_limits *limits, vec *column, mest_lanes *q, quintic *f)  \
+    {                                                                                                                  \
+        key x[n];                                                                                                      \
+        vec sum = sorted_##n((const row *)span->rows, at, lanes, x);                                                   \
+        store_keys(x, n, true, column);                                                                                \
+        *q = start_lanes(column, n, sum, lanes, limits);                                                               \
+        powers sums = (n) >= 4 ? powers_of_short_column(column, n, q) : powers_of_column(column, n, q);                \
+        *f = quintic_of(&sums, limits);                                                                                \
+    }
+FOR_EACH_SHORT(PREPARE)
+#define PREPARER(n, rest) prepare_##n,
+static const prepare preparers[] = {NULL, FOR_EACH_SHORT(PREPARER)};
+enum { SHORT_COLUMN = sizeof preparers / sizeof preparers[0] - 1 };
+
+KERNEL void prepare_group(mest_work *w, ptrdiff_t at, ptrdiff_t lanes, bool weighted, vec *column, mest_lanes *q,
+                          quintic *f)
+{
+    const rfi_span *span = w->span;
+    ptrdiff_t n = span->n;
+    if (!weighted && n <= SHORT_COLUMN) {
+        look_ahead(&w->ahead, n * (ptrdiff_t)sizeof(vec));
+        preparers[n](span, at, lanes, &w->limits, column, q, f);
+        return;
+    }
+    vec sum = load_sorted((const row *)span->rows, n, at, lanes, column, &w->ahead);
+    *q = start_lanes(column, n, sum, lanes, &w->limits);
+    powers sums = weighted ? powers_of_rows(span, at, lanes, q) : powers_of_column(column, n, q);
+    *f = quintic_of(&sums, &w->limits);
+}
+
 /* `lanes` in each group. */
 KERNEL void solve_groups(mest_work *w, ptrdiff_t at, int groups, ptrdiff_t lanes, bool weighted)
 {
@@ -196,11 +233,7 @@ KERNEL void solve_groups(mest_work *w, ptrdiff_t at, int groups, ptrdiff_t lanes
     quintic f[SIDE_BY_SIDE];
     trust_terms terms[SIDE_BY_SIDE];
     for (int g = 0; g < groups; g++) {
-        ptrdiff_t from = at + g * LANES;
-        vec *column = w->columns + g * n;
-        q[g] = start_lanes(w->span, w->est, from, lanes, column, &w->ahead);
-        powers sums = weighted ? powers_of_rows(w->span, from, lanes, &q[g]) : powers_of_column(column, n, &q[g]);
-        f[g] = quintic_of(&sums, &w->limits);
+        prepare_group(w, at + g * LANES, lanes, weighted, w->columns + g * n, &q[g], &f[g]);
     }
     newton(f, groups, &w->limits);
     for (int g = 0; g < groups; g++) {
@@ -256,7 +289,8 @@ static void solve_singly(mest_work *w, ptrdiff_t at)
     vec *column = w->columns;
     vec *u = w->columns + n;
     ptrdiff_t lanes = lanes_at(span, at);
-    mest_lanes q = start_lanes(span, w->est, at, lanes, column, &w->ahead);
+    vec sum = load_sorted((const row *)span->rows, n, at, lanes, column, &w->ahead);
+    mest_lanes q = start_lanes(column, n, sum, lanes, &w->limits);
     q.open = m_andnot(q.open, out_of_reach(&q, column[0], column[n - 1], w->est));
     for (ptrdiff_t i = 0; i < n; i++) {
         vec x = load_lanes(((const row *)span->rows)[i], at, lanes);

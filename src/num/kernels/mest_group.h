@@ -14,6 +14,24 @@ typedef struct mest_lanes {
     mask open; /* lanes that still move */
 } mest_lanes;
 
+/* The options in all lanes, and what decides whether a lane is settled, in units of r. */
+typedef struct mest_limits {
+    vec mad_factor, floor, c;
+    vec last;    /* a step after which the next would be below the tolerance */
+    vec longest; /* one scale */
+    vec slope;   /* least slope per unit of weight */
+} mest_limits;
+
+KERNEL mest_limits limits_of(const rfi_kernel_mest *est)
+{
+    return (mest_limits){.mad_factor = v_set((real)est->mad_factor),
+                         .floor = v_set((real)est->floor),
+                         .c = v_set((real)est->c),
+                         .last = v_set((real)(fmax(est->tol, 0.2 * sqrt(est->tol)) / est->c)),
+                         .longest = v_set((real)(fmin(1, est->c) / est->c)),
+                         .slope = v_set((real)(0.06 * est->c))};
+}
+
 /* Median distance from the median, without a second sort: both ends are ascending away from the middle, so one half-cleaner selects.
  * With h values on each side the h-th smallest distance of all is max_i min(below_i, above_{h-1-i}), the next one min_i max(...).
  * Distances are taken from the lower and the upper middle value; `half` more is the distance from the median itself. */
@@ -46,19 +64,15 @@ KERNEL vec scaled_place(const vec *column, ptrdiff_t n, ptrdiff_t i, const mest_
     return i < n / 2 ? v_sub(v_set(0), size) : size;
 }
 
-/* Sorts the group at `at` into column and finds its scale. */
-KERNEL mest_lanes start_lanes(const rfi_span *span, const rfi_kernel_mest *est, ptrdiff_t at, ptrdiff_t lanes,
-                              vec *column, ahead *a)
+/* A group from its sorted column; sum: of the column. */
+KERNEL mest_lanes start_lanes(const vec *column, ptrdiff_t n, vec sum, ptrdiff_t lanes, const mest_limits *limits)
 {
     mest_lanes q;
-    ptrdiff_t n = span->n;
-    q.hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column, a));
     q.m0 = middle_of(column, n);
-    q.hard = m_and(m_or(q.hard, too_large(column[0], column[n - 1])), m_first(lanes));
-    vec s = v_mul(median_distance(column, n, q.m0), v_set((real)est->mad_factor));
-    s = v_max(s, v_set((real)est->floor));
+    q.hard = m_and(m_or(not_finite(sum), too_large(column[0], column[n - 1])), m_first(lanes));
+    vec s = v_max(v_mul(median_distance(column, n, q.m0), limits->mad_factor), limits->floor);
     q.dead = v_less(s, v_set(16 * REAL_MIN));
-    q.r = v_mul(s, v_set((real)est->c));
+    q.r = v_mul(s, limits->c);
     q.inverse = v_select(q.dead, v_set(0), v_div(v_set(1), q.r));
     q.t = v_set(0);
     q.flat = m_first(0);

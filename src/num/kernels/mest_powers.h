@@ -43,34 +43,79 @@ KERNEL vec active_part(powers *sums, vec u, mask active, int side)
     return u;
 }
 
-/* Of a sorted column with equal weights, from both ends inwards; once all lanes are active no masks are needed. Always the same order
- * of additions, whatever the other lanes do. */
+/* A pair of values from both ends of a sorted column, as |u|. */
+typedef struct value_pair {
+    vec a, b;
+} value_pair;
+
+KERNEL value_pair pair_at(const vec *column, ptrdiff_t n, ptrdiff_t i, const mest_lanes *q, vec half)
+{
+    vec a = v_fma(v_sub(q->m0.lower, column[i]), q->inverse, half);
+    vec b = v_fma(v_sub(column[n - 1 - i], q->m0.upper), q->inverse, half);
+    return (value_pair){a, b};
+}
+
+KERNEL bool all_active(value_pair pair)
+{
+    return m_all(v_less(v_max(pair.a, pair.b), v_set(1)));
+}
+
+KERNEL void add_masked(powers *sums, value_pair pair)
+{
+    vec a = active_part(sums, pair.a, v_less(pair.a, v_set(1)), 0);
+    vec b = active_part(sums, pair.b, v_less(pair.b, v_set(1)), 1);
+    add_powers(sums->p, a, b);
+}
+
+/* Of a sorted column with equal weights, from both ends inwards; once all lanes are active no masks are needed, only the edges are
+ * noted once more. Always the same order of additions, whatever the other lanes do. The middle of an odd number is the median: 0. */
 KERNEL powers powers_of_column(const vec *column, ptrdiff_t n, const mest_lanes *q)
 {
     powers sums = no_powers();
-    middle m = q->m0;
-    vec inverse = q->inverse;
-    vec half = v_mul(m.half, inverse);
+    vec half = v_mul(q->m0.half, q->inverse);
     ptrdiff_t pairs = n / 2;
     ptrdiff_t i = 0;
-    for (bool inner = false; i < pairs && !inner; i++) {
-        vec a = v_fma(v_sub(m.lower, column[i]), inverse, half);
-        vec b = v_fma(v_sub(column[n - 1 - i], m.upper), inverse, half);
-        mask low = v_less(a, v_set(1));
-        mask high = v_less(b, v_set(1));
-        inner = m_all(m_and(low, high));
-        a = active_part(&sums, a, low, 0);
-        b = active_part(&sums, b, high, 1);
-        add_powers(sums.p, a, b);
-    }
+    value_pair pair = pair_at(column, n, 0, q, half);
+    do { /* the outermost pair is often active in some lanes only: not worth a guess */
+        add_masked(&sums, pair);
+        pair = pair_at(column, n, ++i, q, half);
+    } while (i < pairs && !all_active(pair));
+    sums.inside[0] = i < pairs ? v_max(sums.inside[0], pair.a) : sums.inside[0];
+    sums.inside[1] = i < pairs ? v_max(sums.inside[1], pair.b) : sums.inside[1];
     sums.p[0] = v_add(sums.p[0], v_set((real)(n - 2 * i)));
     for (; i < pairs; i++) {
-        vec a = v_fma(v_sub(m.lower, column[i]), inverse, half);
-        vec b = v_fma(v_sub(column[n - 1 - i], m.upper), inverse, half);
-        add_powers(sums.p, a, b);
+        pair = pair_at(column, n, i, q, half);
+        add_powers(sums.p, pair.a, pair.b);
     }
     sums.rejects = v_less(sums.p[0], v_set((real)n));
-    return sums; /* the middle of an odd number is the median: 0 */
+    return sums;
+}
+
+/* The same for a constant n of at least 4, without loops. */
+KERNEL powers powers_of_short_column(const vec *column, ptrdiff_t n, const mest_lanes *q)
+{
+    powers sums = no_powers();
+    vec half = v_mul(q->m0.half, q->inverse);
+    value_pair pair = pair_at(column, n, 1, q, half);
+    add_masked(&sums, pair_at(column, n, 0, q, half));
+    if (all_active(pair)) {
+        sums.inside[0] = v_max(sums.inside[0], pair.a);
+        sums.inside[1] = v_max(sums.inside[1], pair.b);
+        sums.p[0] = v_add(sums.p[0], v_set((real)(n - 2)));
+        UNROLL
+        for (ptrdiff_t i = 1; i < n / 2; i++) {
+            pair = pair_at(column, n, i, q, half);
+            add_powers(sums.p, pair.a, pair.b);
+        }
+    } else {
+        UNROLL
+        for (ptrdiff_t i = 1; i < n / 2; i++) {
+            add_masked(&sums, pair_at(column, n, i, q, half));
+        }
+        sums.p[0] = v_add(sums.p[0], v_set((real)(n % 2)));
+    }
+    sums.rejects = v_less(sums.p[0], v_set((real)n));
+    return sums;
 }
 
 /* Of the rows in their own order, with weights. */
@@ -110,19 +155,6 @@ KERNEL powers powers_of_rows(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes
 }
 
 /* ---- Newton's method on the polynomial ---- */
-
-/* What decides whether a lane is settled, in units of r. */
-typedef struct mest_limits {
-    vec last;    /* a step after which the next would be below the tolerance */
-    vec longest; /* one scale */
-    vec slope;   /* least slope per unit of weight */
-} mest_limits;
-
-KERNEL mest_limits limits_of(const rfi_kernel_mest *est)
-{
-    return (mest_limits){v_set((real)(fmax(est->tol, 0.2 * sqrt(est->tol)) / est->c)),
-                         v_set((real)(fmin(1, est->c) / est->c)), v_set((real)(0.06 * est->c))};
-}
 
 /* g(t) = sum psi(u - t) = c0 + c1 t + ... + c5 t^5; the slope of the M-estimate is sum psi' = -g'(t). */
 typedef struct quintic {
