@@ -187,35 +187,41 @@ static __attribute__((noinline)) void merge_block(key *column, bool as_values)
     store_keys(x, BLOCK, as_values, column);
 }
 
-/* Two blocks of 32: one level that compares across, from both ends (mirrored) or place by place, then the rest of the merge in each.
- * What is less waits aside while the greater half is sorted. */
-KERNEL void merge_two_blocks(key *column, bool mirrored, bool as_values)
+/* One level that compares a block with another, upwards (step 1) or downwards (-1) from *b, and the rest of the merge for the lesser or
+ * the greater half. Not inlined: the compiler would keep all 64 values for the other half. */
+KERNEL void merge_half(const key *a, const key *b, ptrdiff_t step, bool greater, bool as_values, void *half)
 {
-    key less[BLOCK];
     key x[BLOCK];
     UNROLL
     for (int i = 0; i < BLOCK; i++) {
-        x[i] = k_min(column[i], column[mirrored ? 2 * BLOCK - 1 - i : BLOCK + i]);
+        x[i] = greater ? k_max(a[i], b[i * step]) : k_min(a[i], b[i * step]);
     }
     merge_32(x);
-    store_keys(x, BLOCK, as_values, less);
+    store_keys(x, BLOCK, as_values, half);
+}
+
+static __attribute__((noinline)) void merge_less(const key *a, const key *b, ptrdiff_t step, bool as_values, void *half)
+{
+    merge_half(a, b, step, false, as_values, half);
+}
+
+static __attribute__((noinline)) void merge_greater(const key *a, const key *b, ptrdiff_t step, bool as_values,
+                                                    void *half)
+{
+    merge_half(a, b, step, true, as_values, half);
+}
+
+/* Two blocks of 32, compared from both ends (mirrored) or place by place. The lesser half waits aside. */
+KERNEL void merge_two_blocks(key *column, bool mirrored, bool as_values)
+{
+    key less[BLOCK];
+    const key *other = column + (mirrored ? 2 * BLOCK - 1 : BLOCK);
+    merge_less(column, other, mirrored ? -1 : 1, as_values, less);
+    merge_greater(column, other, mirrored ? -1 : 1, as_values, column + BLOCK);
     UNROLL
     for (int i = 0; i < BLOCK; i++) {
-        x[i] = k_max(column[i], column[mirrored ? 2 * BLOCK - 1 - i : BLOCK + i]);
+        column[i] = less[i];
     }
-    merge_32(x);
-    store_keys(x, BLOCK, as_values, column + BLOCK);
-    memcpy(column, less, sizeof less);
-}
-
-static __attribute__((noinline)) void merge_facing_blocks(key *column, bool as_values)
-{
-    merge_two_blocks(column, true, as_values);
-}
-
-static __attribute__((noinline)) void merge_parallel_blocks(key *column, bool as_values)
-{
-    merge_two_blocks(column, false, as_values);
 }
 
 /* Comparators (i, k), (j, l) and then (i, j), (k, l): two levels of a merge while the values are in registers. */
@@ -252,7 +258,7 @@ static void merge_equal_runs(key *x, ptrdiff_t run, bool as_values)
 {
     ptrdiff_t n = 2 * run;
     if (run == BLOCK) {
-        merge_facing_blocks(x, as_values);
+        merge_two_blocks(x, true, as_values);
         return;
     }
     ptrdiff_t d = run / 2;
@@ -268,7 +274,7 @@ static void merge_equal_runs(key *x, ptrdiff_t run, bool as_values)
         }
     }
     for (ptrdiff_t start = 0; d == BLOCK && start < n; start += 2 * BLOCK) {
-        merge_parallel_blocks(x + start, as_values);
+        merge_two_blocks(x + start, false, as_values);
     }
     for (ptrdiff_t start = 0; d < BLOCK && start < n; start += BLOCK) {
         merge_block(x + start, as_values);
