@@ -62,7 +62,7 @@ static bool in_gram_range(double largest)
 static bool centre_extra_points(const reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment,
                                 ptrdiff_t m, ptrdiff_t count)
 {
-    double *next = worker->centred_rows + plan->n_raw * RFI_GRAM_CHUNK;
+    double *next = worker->centred_rows + plan->n_raw * RFI_GRAM_STRIDE;
     for (int extra = 0; extra < 2; extra++) {
         if (!(extra ? space->centre : space->origin)) {
             continue;
@@ -79,7 +79,7 @@ static bool centre_extra_points(const reef_plan *plan, rfi_worker *worker, const
                 return false;
             }
         }
-        next += RFI_GRAM_CHUNK;
+        next += RFI_GRAM_STRIDE;
     }
     return true;
 }
@@ -89,7 +89,7 @@ static void pad_chunk(rfi_worker *worker, ptrdiff_t points, ptrdiff_t count, ptr
 {
     for (ptrdiff_t p = 0; p < points; p++) {
         for (ptrdiff_t t = count; t < padded; t++) {
-            worker->centred_rows[p * RFI_GRAM_CHUNK + t] = 0;
+            worker->centred_rows[p * RFI_GRAM_STRIDE + t] = 0;
         }
     }
 }
@@ -103,12 +103,12 @@ static bool gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *spa
     ptrdiff_t points = rfi_space_points(plan, space);
     ptrdiff_t padded = (count + 15) / 16 * 16;
     rfi_span span = {.rows = worker->used, .n = plan->n_raw, .count = count, .scratch = worker->scratch};
-    if (!plan->kernels->centre(&span, worker->centred_rows, RFI_GRAM_CHUNK, worker->medians, &largest) ||
+    if (!plan->kernels->centre(&span, worker->centred_rows, RFI_GRAM_STRIDE, worker->medians, &largest) ||
         !in_gram_range(largest) || !centre_extra_points(plan, worker, space, segment, m, count)) {
         return false;
     }
     pad_chunk(worker, points, count, padded);
-    plan->kernels->gram(worker->centred_rows, RFI_GRAM_CHUNK, points, padded, rfi_treesum_leaf(&worker->gram));
+    plan->kernels->gram(worker->centred_rows, RFI_GRAM_STRIDE, points, padded, rfi_treesum_leaf(&worker->gram));
     return true;
 }
 

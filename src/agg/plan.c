@@ -162,7 +162,7 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->used_weights = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->hard = rfi_arena_take(arena, fast ? RFI_SPAN_MAX : 0, 1, sizeof(int32_t));
     w->scratch = rfi_arena_take(arena, fast ? RFI_SPAN_COLUMNS * k : 0, 64, 1);
-    w->centred_rows = rfi_arena_take(arena, fast ? gram : 0, RFI_GRAM_CHUNK, sizeof(double));
+    w->centred_rows = rfi_arena_take(arena, fast ? gram : 0, RFI_GRAM_STRIDE, sizeof(double));
     w->medians = rfi_arena_take(arena, fast && gram ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
     w->mixed = rfi_arena_take(arena, plan->wide ? 2 * k + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));

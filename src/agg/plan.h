@@ -25,6 +25,8 @@ enum { RFI_CHUNK = 64 };
 
 /* Coordinates that a Gram kernel takes at a time: a part of a tile. */
 enum { RFI_GRAM_CHUNK = 1024 };
+/* Numbers from row to row of such a chunk: a power of two would put all rows into the same few places of the cache. */
+enum { RFI_GRAM_STRIDE = RFI_GRAM_CHUNK + 8 };
 
 /* Which rows a Gram matrix is about. */
 typedef struct rfi_space {
@@ -43,7 +45,7 @@ typedef struct rfi_worker {
     double *used_weights;    /* K + 1 */
     int32_t *hard;           /* RFI_SPAN_MAX */
     void *scratch;           /* for kernels */
-    double *centred_rows;    /* (K + 2) x RFI_GRAM_CHUNK, for Gram kernels */
+    double *centred_rows;    /* (K + 2) x RFI_GRAM_STRIDE, for Gram kernels */
     double *medians;         /* RFI_GRAM_CHUNK */
     double
         *mixed;   /* (2 K + 1) x RFI_MIX_CHUNK: raw rows, mixed rows and the result, for rules behind pre-aggregators */

@@ -40,10 +40,11 @@ static bool NAME(centre)(const rfi_span *span, double *centred, ptrdiff_t stride
 void GRAM(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count,
           double *sum); /* the other type's */
 #else
-/* Rows p..p+3 against rows q..q+3: 16 sums in registers. */
+/* Rows p..p+3 against rows q..q+3: 16 sums in registers. Of a block on the diagonal only the lower half is made. */
 enum { SIDE = 4 };
 
-KERNEL void gram_block(const double *const *a, const double *const *b, ptrdiff_t count, double sum[SIDE][SIDE])
+KERNEL void gram_block(const double *const *a, const double *const *b, ptrdiff_t count, bool diagonal,
+                       double sum[SIDE][SIDE])
 {
     vec total[SIDE][SIDE];
     for (int i = 0; i < SIDE; i++) {
@@ -58,7 +59,7 @@ KERNEL void gram_block(const double *const *a, const double *const *b, ptrdiff_t
         }
         for (int j = 0; j < SIDE; j++) {
             vec y = v_load(b[j] + t);
-            for (int i = 0; i < SIDE; i++) {
+            for (int i = diagonal ? j : 0; i < SIDE; i++) {
                 total[i][j] = v_fma(x[i], y, total[i][j]);
             }
         }
@@ -90,7 +91,11 @@ void GRAM(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t c
             const double *b[SIDE];
             double block[SIDE][SIDE];
             block_rows(centred, stride, points, q, b);
-            gram_block(a, b, count, block);
+            if (p == q) {
+                gram_block(a, b, count, true, block);
+            } else {
+                gram_block(a, b, count, false, block);
+            }
             for (ptrdiff_t i = p; i < p + SIDE && i < points; i++) {
                 for (ptrdiff_t j = q; j < q + SIDE && j <= i; j++) {
                     sum[i * (i + 1) / 2 + j] += block[i - p][j - q];
