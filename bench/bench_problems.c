@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     int repeats = 50;
     for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], "--repeats") == 0) {
-            repeats = atoi(argv[i + 1]);
+            repeats = (int)strtol(argv[i + 1], NULL, 10);
         }
     }
     printf("one gradient, per agent and repetition\n");

@@ -49,7 +49,7 @@ ptrdiff_t rfi_network_dimension(const void *state);
 size_t rfi_network_work_size(const void *state, ptrdiff_t size, ptrdiff_t lanes);
 void rfi_network_start(const void *state, ptrdiff_t lanes, ptrdiff_t repetition, float *model);
 void rfi_network_gradients(const void *state, const reef_batch *batch);
-void rfi_network_score(const void *state, const float *model, reef_score *score, void *work);
+void rfi_network_score(const void *state, const float *model, reef_score *score, void *memory);
 ptrdiff_t rfi_network_samples(const void *state, ptrdiff_t agent);
 
 /* ---- between the files ---- */
