@@ -221,9 +221,10 @@ static reef_status create(const void *params, const reef_problem_setup *setup, v
     lms->common_sigma = (float)sqrt(lms->params.noise);
     lms->contaminated = (float)rfi_normal_quantile(lms->params.outliers);
     if (!allocate(lms)) {
+        reef_status status = rfi_fail(error, REEF_E_NOMEM, "no memory for lms with %td agents and dimension %td",
+                                      setup->agents, lms->width);
         destroy(lms);
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for lms with %td agents and dimension %td", setup->agents,
-                        lms->width);
+        return status;
     }
     choose_optimum(lms);
     choose_noise(lms);

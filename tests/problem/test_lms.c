@@ -266,9 +266,9 @@ static void steady_state(void **state)
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
         reef_problem *problem = make(cases[i].spec, 8, 3);
         double want = theory(problem, cases[i].mu, cases[i].size);
-        double got = simulate(problem, cases[i].mu, cases[i].size, MONTE_CARLO(6000, 300));
+        double got = simulate(problem, cases[i].mu, cases[i].size, MONTE_CARLO(6000, 1500));
         double db = 10 * log10(got / want);
-        CHECK(fabs(db) < MONTE_CARLO(0.5, 6.0), "%s: %g instead of %g, %.2f dB off", cases[i].spec, got, want, db);
+        CHECK(fabs(db) < MONTE_CARLO(0.5, 1.5), "%s: %g instead of %g, %.2f dB off", cases[i].spec, got, want, db);
         reef_problem_destroy(&problem);
     }
 }
