@@ -114,6 +114,13 @@ static inline bool rfi_counts(const reef_csr *csr, ptrdiff_t place)
     return !csr->weight || csr->weight[place] > 0;
 }
 
+/* ---- links ---- */
+
+/* True if it is the same graph in every round and all of its links are always up. */
+bool rfi_links_fixed(const reef_links *links);
+/* A number that differs (but for chance) when spec, seed, graphs or weights differ. */
+uint64_t rfi_links_mark(const reef_links *links);
+
 /* ---- weights ---- */
 
 /* A column sums to one within this before it is scaled to it. */

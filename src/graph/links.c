@@ -279,6 +279,39 @@ bool reef_links_always_up(const reef_links *links)
     return kinds[links->kind].is_up == NULL;
 }
 
+bool rfi_links_fixed(const reef_links *links)
+{
+    return links->count == 1 && reef_links_always_up(links);
+}
+
+static uint64_t mark_bytes(uint64_t mark, const void *bytes, size_t count)
+{
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < count; i++) { /* FNV-1a */
+        mark = (mark ^ p[i]) * 1099511628211U;
+    }
+    return mark;
+}
+
+uint64_t rfi_links_mark(const reef_links *links)
+{
+    char text[2048] = "";
+    size_t used = 0;
+    rfi_target common = {
+        {"links", common_fields, RFI_COUNT(common_fields)}, (void *)(uintptr_t)&links->common, NULL}; /* only read */
+    rfi_spec_print(&kinds[links->kind].head, links->params, &common, text, sizeof text, &used);
+    uint64_t mark = mark_bytes(1469598103934665603U, text, strlen(text));
+    mark = mark_bytes(mark, &links->seed, sizeof links->seed);
+    for (ptrdiff_t i = 0; i < links->count; i++) {
+        reef_csr csr = reef_graph_csr(links->graphs[i]);
+        size_t count = (size_t)csr.start[csr.agents];
+        mark = mark_bytes(mark, csr.start, (size_t)(csr.agents + 1) * sizeof *csr.start);
+        mark = mark_bytes(mark, csr.senders, count * sizeof *csr.senders);
+        mark = mark_bytes(mark, csr.weight, count * sizeof *csr.weight);
+    }
+    return mark;
+}
+
 ptrdiff_t reef_links_largest(const reef_links *links)
 {
     return links->largest;

@@ -23,8 +23,9 @@ const rfi_strategy rfi_strategy_local = {
     .step = local_step,
 };
 
-/* w_k = weighted mean of the phi_l of benign neighbours; weights scaled to sum one. Sums in double precision. */
-static void average_benign(reef_run *run, ptrdiff_t k, const int32_t *senders, const double *weights, ptrdiff_t count,
+/* w_k = weighted mean of the phi_l of benign neighbours; weights scaled to sum one. Sums in double precision. False: there are none,
+ * and w_k = phi_k. */
+static bool average_benign(reef_run *run, ptrdiff_t k, const int32_t *senders, const double *weights, ptrdiff_t count,
                            float *to)
 {
     double total = 0;
@@ -33,7 +34,7 @@ static void average_benign(reef_run *run, ptrdiff_t k, const int32_t *senders, c
     }
     if (!(total > 0)) {
         memcpy(to, rfi_row(run, run->phi, k), (size_t)run->length * sizeof *to);
-        return;
+        return false;
     }
     for (ptrdiff_t m = 0; m < run->length; m++) {
         double sum = 0;
@@ -42,6 +43,7 @@ static void average_benign(reef_run *run, ptrdiff_t k, const int32_t *senders, c
         }
         to[m] = (float)(sum / total);
     }
+    return true;
 }
 
 static void oracle_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
@@ -50,9 +52,12 @@ static void oracle_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to,
     for (ptrdiff_t class = from; class < to; class ++) {
         ptrdiff_t k = run->class_first[class];
         ptrdiff_t count = reef_links_eval(run->setup.links, run->round, k, learner->senders, learner->weights);
-        average_benign(run, k, learner->senders, learner->weights, count, rfi_row(run, run->w, k));
-        learner->counts.messages += (count > 0 ? count - 1 : 0) * run->class_size[class];
-        learner->counts.kept += count == 0 ? run->class_size[class] : 0;
+        bool done = average_benign(run, k, learner->senders, learner->weights, count, rfi_row(run, run->w, k));
+        for (ptrdiff_t i = 0; i < count; i++) {
+            learner->counts.messages += rfi_others(run, class, learner->senders[i]);
+        }
+        run->class_failed[class] = !done;
+        learner->counts.kept += done ? 0 : run->class_size[class];
     }
 }
 
@@ -60,9 +65,7 @@ static void oracle_step(reef_run *run)
 {
     rfi_adapt_all(run, &(rfi_adaption){.at_models = true, .to = run->phi});
     rfi_run_ranges(run, run->classes, 1, oracle_range, NULL);
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        run->home[k] = run->class_first[run->class_of[k]];
-    }
+    rfi_hand_out(run, run->phi, run->w);
 }
 
 const rfi_strategy rfi_strategy_oracle = {

@@ -4,6 +4,7 @@
  *   all of it. Numbers as they lie in memory: a file serves machines of the same byte order, which the fingerprint includes.
  * Written to a temporary file and renamed; loaded completely and checked before the run is touched. */
 #include "base/error.h"
+#include "graph/graph.h"
 #include "io/file.h"
 #include "learn/run.h"
 
@@ -22,40 +23,71 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 
 enum { SPEC_SIZE = 8192 };
 
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return hash_bytes(hash, text, strlen(text) + 1);
+}
+
+/* Seed and data of the problem show in a gradient: that of the first and of the last agent in round 0, at the starting point 0. */
+static uint64_t hash_problem(uint64_t hash, const reef_run *run)
+{
+    const reef_problem *problem = run->setup.problem;
+    const reef_problem_kind *kind = reef_problem_kind_of(problem);
+    const rfi_learner *learner = &run->learners[0];
+    char text[SPEC_SIZE] = "";
+    (void)reef_problem_print(problem, text, sizeof text);
+    hash = hash_text(hash, text);
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        int64_t samples = kind->samples ? kind->samples(reef_problem_state(problem), k) : 0;
+        hash = kind->samples ? hash_bytes(hash, &samples, sizeof samples) : hash;
+    }
+    const float *zeros[1] = {run->zeros};
+    float *gradients[1] = {learner->spare};
+    for (int last = 0; last < 2; last++) {
+        int32_t agent = last ? (int32_t)(run->agents - 1) : 0;
+        const reef_batch batch = {.count = 1,
+                                  .agents = &agent,
+                                  .models = zeros,
+                                  .gradients = gradients,
+                                  .size = (int32_t)run->adapt->batch,
+                                  .lanes = (int32_t)run->lanes,
+                                  .repetition = (int32_t)run->setup.repetition,
+                                  .work = learner->batch_work};
+        kind->gradients(reef_problem_state(problem), &batch);
+        hash = hash_bytes(hash, learner->spare, (size_t)run->length * sizeof(float));
+    }
+    return hash;
+}
+
 /* Everything that decides how a run goes on. */
 static uint64_t fingerprint(const reef_run *run)
 {
-    uint64_t hash = 1469598103934665603U;
     char text[SPEC_SIZE] = "";
-    uint64_t numbers[] = {1,
+    uint64_t numbers[] = {1, /* tells byte orders apart */
                           (uint64_t)run->agents,
                           (uint64_t)run->length,
                           (uint64_t)run->lanes,
                           run->setup.seed,
                           (uint64_t)run->setup.repetition,
-                          run->setup.trust};
-    hash = hash_bytes(hash, numbers, sizeof numbers);
+                          run->setup.links ? rfi_links_mark(run->setup.links) : 0};
+    uint64_t hash = hash_bytes(1469598103934665603U, numbers, sizeof numbers);
     (void)reef_run_print(run, text, sizeof text);
-    hash = hash_bytes(hash, text, strlen(text));
-    (void)reef_problem_print(run->setup.problem, text, sizeof text);
-    hash = hash_bytes(hash, text, strlen(text));
+    hash = hash_text(hash, text);
     text[0] = '\0';
     if (run->setup.rule) {
         (void)reef_agg_print(run->setup.rule, text, sizeof text);
     }
-    hash = hash_bytes(hash, text, strlen(text));
+    hash = hash_text(hash, text);
     text[0] = '\0';
     if (run->setup.attack) {
         (void)reef_attack_print(run->setup.attack, text, sizeof text);
     }
-    hash = hash_bytes(hash, text, strlen(text));
+    hash = hash_text(hash, text);
     hash = hash_bytes(hash, run->liar, (size_t)run->agents * sizeof *run->liar);
-    if (run->setup.links) {
-        reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
-        hash = hash_bytes(hash, csr.senders, (size_t)csr.start[csr.agents] * sizeof *csr.senders);
-        hash = hash_bytes(hash, csr.weight, (size_t)csr.start[csr.agents] * sizeof *csr.weight);
+    if (run->step_factor) {
+        hash = hash_bytes(hash, run->step_factor, (size_t)run->agents * sizeof *run->step_factor);
     }
-    return hash;
+    return hash_problem(hash, run);
 }
 
 /* ---- a walk over the state: the same order for size, save and load ---- */
@@ -92,12 +124,12 @@ static reef_status visit_states(walk *w, const reef_run *run, float *room, reef_
     for (ptrdiff_t i = 0; run->states && status == REEF_OK && i < run->classes; i++) {
         const void *centre = reef_state_centre(run->states[i], 0);
         unsigned char known = centre != NULL;
-        if (centre && w->direction == SAVE) {
-            memcpy(room, centre, (size_t)run->length * sizeof(float));
+        if (w->direction == SAVE) {
+            memcpy(room, centre ? centre : run->zeros, (size_t)run->length * sizeof(float));
         }
         visit(w, &known, 1);
         visit(w, room, (size_t)run->length * sizeof(float));
-        if (w->direction == LOAD && known) {
+        if (w->direction == LOAD && known == 1) {
             status = reef_state_set_centre(run->states[i], 0, room, error);
         } else if (w->direction == LOAD) {
             reef_state_reset(run->states[i]);
@@ -114,7 +146,12 @@ static reef_status visit_all(walk *w, reef_run *run, reef_error *error)
     visit(w, run->home, (size_t)run->agents * sizeof *run->home);
     visit_rows(w, run, run->w, run->agents);
     visit_rows(w, run, run->velocity, run->agents);
-    visit_rows(w, run, run->past, run->past ? (ptrdiff_t)run->depth * run->liars : 0);
+    visit_rows(w, run, run->before, run->liars);
+    if (run->past) {
+        ptrdiff_t past = (ptrdiff_t)run->depth * run->liars;
+        visit_rows(w, run, run->past, past);
+        visit(w, run->past_sent, (size_t)past);
+    }
     visit_rows(w, run, run->server, 2);
     if (run->extra) {
         visit_rows(w, run, run->phi, run->agents); /* messages under way */
@@ -178,16 +215,38 @@ static reef_status check_file(const reef_run *run, const rfi_file *file, size_t 
     return REEF_OK;
 }
 
-/* Rows that do not exist would be read. */
-static reef_status check_homes(const reef_run *run, const unsigned char *bytes, const char *path, reef_error *error)
+/* What no run can be in, though a file says so. */
+static bool is_sane(const reef_run *run)
 {
-    const unsigned char *homes = bytes + HEAD + sizeof run->round + sizeof run->counts;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        int32_t home;
-        memcpy(&home, homes + (size_t)k * sizeof home, sizeof home);
-        if (home < 0 || home >= run->agents) {
-            return rfi_fail(error, REEF_E_FORMAT, "%s: the model of agent %td is nowhere", rfi_path_show(path), k);
-        }
+    const int64_t most = INT64_MAX / 4;
+    const reef_run_counts *c = &run->counts;
+    const int64_t numbers[] = {run->round, c->rounds,  c->messages, c->bytes, c->gradients,
+                               c->kept,    c->dropped, c->silent,   c->late};
+    bool sane = true;
+    for (ptrdiff_t i = 0; i < RFI_COUNT(numbers); i++) {
+        sane = sane && numbers[i] >= 0 && numbers[i] <= most;
+    }
+    for (ptrdiff_t k = 0; k < run->agents; k++) { /* rows that do not exist would be read */
+        sane = sane && run->home[k] >= 0 && run->home[k] < run->agents;
+    }
+    return sane && (!run->strategy->is_sane || run->strategy->is_sane(run));
+}
+
+/* Takes the state from `bytes`; goes back to `old` if it cannot be. */
+static reef_status take(reef_run *run, unsigned char *bytes, unsigned char *old, const char *path, reef_error *error)
+{
+    walk w = {LOAD, bytes, HEAD};
+    reef_status status = visit_all(&w, run, error);
+    if (status == REEF_OK && !is_sane(run)) {
+        status = rfi_fail(error, REEF_E_FORMAT, "%s says what no run can be in", rfi_path_show(path));
+    }
+    if (status != REEF_OK) {
+        walk back = {LOAD, old, 0};
+        (void)visit_all(&back, run, NULL);
+        return status;
+    }
+    for (ptrdiff_t i = 0; run->trust && i < run->classes; i++) {
+        run->trust_counts[i] = 0;
     }
     return REEF_OK;
 }
@@ -203,12 +262,15 @@ reef_status reef_run_load(reef_run *run, const char *path, reef_error *error)
     if (status != REEF_OK) {
         return status;
     }
-    status = check_file(run, &file, expected, path, error);
-    status = status == REEF_OK ? check_homes(run, file.bytes, path, error) : status;
+    unsigned char *old = rfi_allocate(run->context, expected);
+    status = old ? check_file(run, &file, expected, path, error)
+                 : rfi_fail(error, REEF_E_NOMEM, "no memory for a checkpoint of %zu bytes", expected);
     if (status == REEF_OK) {
-        walk w = {LOAD, file.bytes, HEAD};
-        status = visit_all(&w, run, error);
+        walk w = {SAVE, old, 0};
+        (void)visit_all(&w, run, NULL);
+        status = take(run, file.bytes, old, path, error);
     }
+    rfi_release(run->context, old);
     rfi_file_free(run->context, &file);
     return status;
 }

@@ -2,7 +2,9 @@
  *
  * Receivers with equal neighbourhoods (same senders, same weights) get the same result, so it is made once per class of them: in a
  * complete graph once for all. Each worker has plans for a few sizes of neighbourhoods; smaller ones leave rows with weight 0. */
+#include "agg/plan.h"
 #include "base/error.h"
+#include "graph/graph.h"
 #include "learn/run.h"
 
 #include <stdlib.h>
@@ -27,8 +29,8 @@ static hearing hear(const reef_run *run, rfi_learner *learner, ptrdiff_t k)
         ptrdiff_t start = csr.start[k];
         return (hearing){csr.senders + start, csr.weight + start, csr.start[k + 1] - start};
     }
-    ptrdiff_t count = reef_links_eval(links, run->round, k, learner->senders, learner->weights + run->largest);
-    return (hearing){learner->senders, learner->weights + run->largest, count};
+    ptrdiff_t count = reef_links_eval(links, run->round, k, learner->senders, learner->live);
+    return (hearing){learner->senders, learner->live, count};
 }
 
 static bool same_column(const reef_csr *csr, ptrdiff_t a, ptrdiff_t b)
@@ -77,10 +79,7 @@ static void find_classes(reef_run *run, const reef_csr *csr, int32_t *table, ptr
 static bool may_share(const reef_run *run)
 {
     bool by_receiver = rfi_lies_can_differ(run);
-    bool keeps_self = run->setup.rule && (reef_agg_traits(run->setup.rule) & REEF_TRAIT_SELF);
-    bool one_graph = reef_links_graph(run->setup.links, 0) == reef_links_graph(run->setup.links, INT64_MAX / 2) &&
-                     reef_links_always_up(run->setup.links);
-    return one_graph && !by_receiver && !keeps_self;
+    return rfi_links_fixed(run->setup.links) && !by_receiver && !run->keeps_self;
 }
 
 static reef_status classify(reef_run *run, reef_error *error)
@@ -97,6 +96,7 @@ static reef_status classify(reef_run *run, reef_error *error)
         rfi_release(run->context, table);
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
     }
+    run->keeps_self = run->setup.rule && (reef_agg_traits(run->setup.rule) & REEF_TRAIT_SELF);
     run->shares_classes = may_share(run);
     if (run->shares_classes) {
         reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
@@ -170,6 +170,20 @@ static reef_status make_plan(reef_run *run, rfi_applier *applier, ptrdiff_t rows
     return reef_plan_create(&applier->plan, run->setup.rule, &shape, error);
 }
 
+/* The rule for attacks that try it: every worker may make lies. */
+static reef_status prepare_trial(reef_run *run, rfi_learner *learner, reef_error *error)
+{
+    if (!run->setup.attack || !(reef_attack_traits(run->setup.attack) & REEF_ATTACK_RULE)) {
+        return REEF_OK;
+    }
+    learner->trial_rows = rfi_run_take(run, run->agents, sizeof(void *));
+    learner->trial_weights = rfi_run_take(run, run->agents, sizeof(double));
+    if (!learner->trial_rows || !learner->trial_weights) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for an attack that tries the rule on %td rows", run->agents);
+    }
+    return make_plan(run, &learner->trial, run->agents, 1, error);
+}
+
 static reef_status prepare_learner(reef_run *run, rfi_learner *learner, reef_error *error)
 {
     reef_status status = REEF_OK;
@@ -181,11 +195,7 @@ static reef_status prepare_learner(reef_run *run, rfi_learner *learner, reef_err
     for (ptrdiff_t i = 0; status == REEF_OK && i < run->size_count; i++) {
         status = make_plan(run, &learner->appliers[i], run->sizes[i], workers, error);
     }
-    bool tries = run->setup.attack && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_RULE);
-    if (status == REEF_OK && tries) {
-        status = make_plan(run, &learner->trial, run->agents, 1, error);
-    }
-    if (status == REEF_OK && run->setup.trust) {
+    if (status == REEF_OK && run->setup.trust && run->largest > 0) {
         status = reef_report_create_in(run->context, &learner->report, run->largest, error);
     }
     return status;
@@ -222,14 +232,15 @@ static reef_status prepare_states(reef_run *run, reef_error *error)
 static reef_status prepare_trust(reef_run *run, reef_error *error)
 {
     ptrdiff_t room = 0;
-    if (!run->setup.trust) {
+    if (!run->setup.trust || !run->uses_rule) {
         return REEF_OK;
     }
     bool fits = rfi_mul(run->classes, run->largest, &room);
     run->trust = fits ? rfi_run_take(run, room, sizeof(double)) : NULL;
+    run->fair = fits ? rfi_run_take(run, room, sizeof(double)) : NULL;
     run->trust_senders = fits ? rfi_run_take(run, room, sizeof(int32_t)) : NULL;
     run->trust_counts = rfi_run_take(run, run->classes, sizeof(ptrdiff_t));
-    if (!run->trust || !run->trust_senders || !run->trust_counts) {
+    if (!run->trust || !run->fair || !run->trust_senders || !run->trust_counts) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the trust of %td receivers in %td senders", run->classes,
                         run->largest);
     }
@@ -248,8 +259,10 @@ reef_status rfi_combine_prepare(reef_run *run, reef_error *error)
         run->uniform = !(reef_agg_traits(run->setup.rule) & REEF_TRAIT_WEIGHTS);
         status = find_sizes(run, error);
     }
-    for (ptrdiff_t i = 0; status == REEF_OK && run->uses_rule && i < (run->server ? 1 : run->workers); i++) {
-        status = prepare_learner(run, &run->learners[i], error);
+    for (ptrdiff_t i = 0; status == REEF_OK && run->uses_rule && i < run->workers; i++) {
+        bool combines = i == 0 || !run->server;
+        status = combines ? prepare_learner(run, &run->learners[i], error) : REEF_OK;
+        status = status == REEF_OK ? prepare_trial(run, &run->learners[i], error) : status;
     }
     if (status == REEF_OK && run->uses_rule) {
         status = prepare_states(run, error);
@@ -257,17 +270,20 @@ reef_status rfi_combine_prepare(reef_run *run, reef_error *error)
     return status == REEF_OK ? prepare_trust(run, error) : status;
 }
 
-/* One aggregation of n zero rows. */
-static reef_status try_size(reef_run *run, ptrdiff_t n, reef_error *error)
+/* One aggregation of n zero rows, the first the receiver's own or none. */
+static reef_status try_size(reef_run *run, ptrdiff_t n, bool own, reef_error *error)
 {
     rfi_learner *learner = &run->learners[0];
     const rfi_applier *applier = applier_for(run, learner, n);
     reef_error inner;
+    if (n == 0) {
+        return REEF_OK; /* nobody hears anybody: everybody keeps its own */
+    }
     for (ptrdiff_t i = 0; i < applier->rows; i++) {
         learner->rows[i] = run->phi;
         learner->weights[i] = i < n;
     }
-    const reef_input input = {.rows = learner->rows, .weights = learner->weights, .has_self = true, .self = 0};
+    const reef_input input = {.rows = learner->rows, .weights = learner->weights, .has_self = own, .self = 0};
     reef_status status = reef_plan_apply(applier->plan, &input, learner->spare, NULL, &inner);
     if (status != REEF_OK) {
         return rfi_fail(error, status, "%td rows to combine: %s", n, inner.text);
@@ -275,19 +291,40 @@ static reef_status try_size(reef_run *run, ptrdiff_t n, reef_error *error)
     return REEF_OK;
 }
 
-reef_status rfi_combine_try(reef_run *run, reef_error *error)
+static reef_status try_sizes(reef_run *run, const reef_csr *csr, reef_error *error)
 {
-    if (!run->setup.links || !reef_links_always_up(run->setup.links)) {
-        return run->setup.links ? try_size(run, run->largest, error) : REEF_OK;
-    }
-    reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
     ptrdiff_t least = run->largest;
     for (ptrdiff_t k = 0; k < run->agents; k++) {
-        ptrdiff_t n = csr.start[k + 1] - csr.start[k];
+        ptrdiff_t n = csr->start[k + 1] - csr->start[k];
         least = n > 0 && n < least ? n : least;
     }
-    reef_status status = try_size(run, least, error);
-    return status == REEF_OK ? try_size(run, run->largest, error) : status;
+    reef_status status = try_size(run, least, true, error);
+    return status == REEF_OK ? try_size(run, run->largest, true, error) : status;
+}
+
+reef_status rfi_combine_try_rows(reef_run *run, ptrdiff_t n, reef_error *error)
+{
+    return try_size(run, n, false, error);
+}
+
+reef_status rfi_combine_try(reef_run *run, reef_error *error)
+{
+    if (!run->setup.links) {
+        return REEF_OK; /* the strategy knows how many the server will hear */
+    }
+    reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
+    for (ptrdiff_t k = 0; run->keeps_self && k < run->agents; k++) {
+        if (reef_csr_find(&csr, k, k) < 0) {
+            return rfi_fail(error, REEF_E_GRAPH,
+                            "the rule keeps the receiver's own row, but agent %td does not hear "
+                            "itself (loops=true)",
+                            k);
+        }
+    }
+    if (!reef_links_always_up(run->setup.links)) {
+        return try_size(run, run->largest, true, error);
+    }
+    return try_sizes(run, &csr, error);
 }
 
 void rfi_combine_free(reef_run *run)
@@ -310,6 +347,7 @@ void rfi_combine_free(reef_run *run)
     rfi_release(run->context, run->class_size);
     rfi_release(run->context, run->sizes);
     rfi_release(run->context, run->trust);
+    rfi_release(run->context, run->fair);
     rfi_release(run->context, run->trust_senders);
     rfi_release(run->context, run->trust_counts);
 }
@@ -323,6 +361,21 @@ typedef struct combination {
     bool by_receiver;
 } combination;
 
+/* What receiver k gets from the sender at place i; NULL: nothing. `lies` counts the rows of lies made for k. */
+static const float *message_to(reef_run *run, rfi_learner *learner, const combination *c, ptrdiff_t k, const hearing *h,
+                               ptrdiff_t i, ptrdiff_t *lies)
+{
+    ptrdiff_t l = h->senders[i];
+    if (l == k && (c->by_receiver || (!rfi_sent(run, l) && run->keeps_self))) {
+        return rfi_row(run, c->honest, k);
+    }
+    if (c->by_receiver && run->liar[l]) {
+        float *lie = rfi_row(run, learner->lies, (*lies)++);
+        return rfi_lie_to(run, learner, c->honest, l, k, h->senders, h->count, lie) ? lie : NULL;
+    }
+    return rfi_sent(run, l); /* a liar hears its own lie, or silence, like everybody else: neighbourhoods stay equal */
+}
+
 /* Rows and weights of receiver k, in the learner's arrays; rows that do not come have weight 0. Returns the place of k's own, or -1. */
 static ptrdiff_t gather(reef_run *run, rfi_learner *learner, const combination *c, ptrdiff_t k, const hearing *h,
                         bool *complete)
@@ -331,41 +384,44 @@ static ptrdiff_t gather(reef_run *run, rfi_learner *learner, const combination *
     ptrdiff_t lies = 0;
     *complete = true;
     for (ptrdiff_t i = 0; i < h->count; i++) {
-        ptrdiff_t l = h->senders[i];
-        const float *row = rfi_sent(run, l);
-        if (l == k) { /* a liar hears its lie like everybody else, unless lies are made for each receiver */
-            self = i;
-            row = row && !c->by_receiver ? row : rfi_row(run, c->honest, k);
-        } else if (c->by_receiver && run->liar[l]) {
-            float *lie = rfi_row(run, learner->lies, lies++);
-            row = rfi_lie_to(run, learner, c->honest, l, k, h->senders, h->count, lie) ? lie : NULL;
-        }
-        learner->counts.messages += l != k && row ? run->class_size[run->class_of[k]] : 0;
-        learner->counts.silent += !row ? run->class_size[run->class_of[k]] : 0;
+        int64_t others = rfi_others(run, run->class_of[k], h->senders[i]);
+        const float *row = message_to(run, learner, c, k, h, i, &lies);
+        self = h->senders[i] == k ? i : self;
+        learner->counts.messages += row ? others : 0;
+        learner->counts.silent += row ? 0 : others;
+        learner->expected[i] = run->uniform ? h->weights[i] > 0 : h->weights[i];
         learner->rows[i] = row ? row : rfi_row(run, c->honest, k);
-        learner->weights[i] = row ? (run->uniform ? 1 : h->weights[i]) : 0;
-        *complete = *complete && row;
+        learner->weights[i] = row ? learner->expected[i] : 0;
+        *complete = *complete && learner->weights[i] > 0;
     }
     return self;
+}
+
+static double sum_of(const double *x, ptrdiff_t count)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        sum += x[i];
+    }
+    return sum;
 }
 
 static void keep_trust(reef_run *run, rfi_learner *learner, ptrdiff_t class, const int32_t *senders, ptrdiff_t count,
                        bool believed)
 {
-    double sum = 0;
-    double *trust = run->trust + class * run->largest;
+    double sum = sum_of(learner->weights, count);
+    double expected = sum_of(learner->expected, count);
     const double *given = believed ? reef_report_trust(learner->report) : NULL;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        sum += learner->weights[i];
-    }
+    ptrdiff_t at = class * run->largest;
     run->trust_counts[class] = count;
     for (ptrdiff_t i = 0; i < count; i++) {
-        run->trust_senders[class * run->largest + i] = senders[i];
-        trust[i] = given && sum > 0 ? given[i] * learner->weights[i] / sum : 0;
+        run->trust_senders[at + i] = senders[i];
+        run->trust[at + i] = given && sum > 0 ? given[i] * learner->weights[i] / sum : 0;
+        run->fair[at + i] = expected > 0 ? learner->expected[i] / expected : 0;
     }
 }
 
-/* The rule on the learner's rows. */
+/* The rule on the learner's rows; equal: all of them count alike. */
 static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const hearing *h, ptrdiff_t self, bool equal,
                   float *out)
 {
@@ -381,9 +437,7 @@ static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const he
                               .round = run->round,
                               .state = run->states ? run->states[class] : NULL};
     reef_status status = reef_plan_apply(applier->plan, &input, out, learner->report, NULL);
-    if (status == REEF_OK && learner->report) {
-        learner->counts.dropped += reef_report_dropped(learner->report);
-    }
+    learner->counts.dropped += applier->plan->dropped * (run->class_size ? run->class_size[class] : 1);
     return status == REEF_OK;
 }
 
@@ -405,27 +459,45 @@ static void combine_receiver(reef_run *run, rfi_learner *learner, const combinat
     learner->counts.kept += !done ? run->class_size[class] : 0;
 }
 
+/* In a large network the rows a receiver hears are anywhere in memory: they are asked for some receivers ahead. */
+static void look_ahead(const reef_run *run, const reef_csr *csr, ptrdiff_t k)
+{
+    enum { LINES = 4, FLOATS = RFI_ALIGNMENT / (int)sizeof(float) };
+    for (ptrdiff_t i = csr->start[k]; i < csr->start[k + 1]; i++) {
+        const float *row = run->plain + csr->senders[i] * run->stride;
+        for (ptrdiff_t at = 0; at < run->length && at < (ptrdiff_t)LINES * FLOATS; at += FLOATS) {
+            __builtin_prefetch(row + at);
+        }
+    }
+}
+
 static void combine_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
 {
-    for (ptrdiff_t class = from; class < to; class ++) {
-        combine_receiver(run, learner, job, class);
+    enum { AHEAD = 3, MANY = 4096 };
+    bool ahead = run->plain && run->classes > MANY;
+    reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, run->round));
+    for (ptrdiff_t receiver = from; receiver < to; receiver++) {
+        if (ahead && receiver + AHEAD < run->classes) {
+            look_ahead(run, &csr, run->class_first[receiver + AHEAD]);
+        }
+        combine_receiver(run, learner, job, receiver);
     }
 }
 
 /* Everybody gets the result of its class: by reference among the models, else by a copy. Without one each keeps its own. */
-static void hand_out(reef_run *run, const combination *c)
+void rfi_hand_out(reef_run *run, float *own, float *to)
 {
     size_t bytes = (size_t)run->length * sizeof(float);
     for (ptrdiff_t k = 0; k < run->agents; k++) {
         ptrdiff_t first = run->class_first[run->class_of[k]];
         bool failed = run->class_failed[run->class_of[k]];
-        if (c->to == run->w) {
+        if (to == run->w) {
             run->home[k] = (int32_t)(failed ? k : first);
         }
         if (k != first && failed) {
-            memcpy(rfi_row(run, c->to, k), rfi_row(run, c->honest, k), bytes);
-        } else if (k != first && c->to != run->w) {
-            memcpy(rfi_row(run, c->to, k), rfi_row(run, c->to, first), bytes);
+            memcpy(rfi_row(run, to, k), rfi_row(run, own, k), bytes);
+        } else if (k != first && to != run->w) {
+            memcpy(rfi_row(run, to, k), rfi_row(run, to, first), bytes);
         }
     }
 }
@@ -435,7 +507,7 @@ void rfi_combine_all(reef_run *run, float *own, float *to)
     combination c = {own, to, rfi_lies_by_receiver(run)};
     rfi_run_ranges(run, run->classes, run->classes > 4 * RFI_CHUNK_AGENTS ? RFI_CHUNK_AGENTS : 1, combine_range, &c);
     if (run->shares_classes) {
-        hand_out(run, &c);
+        rfi_hand_out(run, own, to);
     } else if (to == run->w) {
         for (ptrdiff_t k = 0; k < run->agents; k++) {
             run->home[k] = (int32_t)k;
@@ -446,17 +518,26 @@ void rfi_combine_all(reef_run *run, float *own, float *to)
 bool rfi_combine_server(reef_run *run, const double *weights, float *out)
 {
     rfi_learner *learner = &run->learners[0];
-    ptrdiff_t heard = 0;
+    hearing h = {run->heard, NULL, 0};
+    ptrdiff_t used = 0;
     for (ptrdiff_t k = 0; k < run->agents; k++) {
+        if (!run->present[k]) {
+            continue;
+        }
         const float *row = rfi_sent(run, k);
-        learner->rows[k] = row ? row : run->server;
-        learner->weights[k] = row && weights[k] > 0 ? (run->uniform ? 1 : weights[k]) : 0;
-        heard += learner->weights[k] > 0;
+        bool sent = row != NULL;
+        ptrdiff_t i = h.count++;
+        run->heard[i] = (int32_t)k;
+        learner->rows[i] = sent ? row : run->server;
+        learner->expected[i] = run->uniform ? weights[k] > 0 : weights[k];
+        learner->weights[i] = sent ? learner->expected[i] : 0;
+        learner->counts.messages += sent;
+        learner->counts.silent += !sent;
+        used += learner->weights[i] > 0;
     }
-    hearing h = {run->everybody, NULL, run->agents};
-    bool done = heard > 0 && apply(run, learner, 0, &h, -1, false, out);
+    bool done = used > 0 && apply(run, learner, 0, &h, -1, run->uniform && used == h.count, out);
     if (run->trust) {
-        keep_trust(run, learner, 0, run->everybody, run->agents, done);
+        keep_trust(run, learner, 0, run->heard, h.count, done);
     }
     learner->counts.kept += !done;
     return done;

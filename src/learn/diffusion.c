@@ -38,7 +38,7 @@ static reef_status prepare(reef_run *run, reef_error *error)
             return rfi_fail(error, REEF_E_NOMEM, "no memory for the gradients of %td agents", run->agents);
         }
     }
-    return REEF_OK;
+    return p->order == ATC ? REEF_OK : rfi_before_prepare(run, error);
 }
 
 static void adapt_then_combine(reef_run *run)
@@ -54,6 +54,7 @@ static void combine_then_adapt(reef_run *run)
     rfi_lie(run, run->w);
     rfi_combine_all(run, run->w, run->phi);
     rfi_adapt_all(run, &(rfi_adaption){.at = run->phi, .base = run->phi, .to = run->w});
+    rfi_before_keep(run, run->phi);
 }
 
 static void consensus(reef_run *run)
@@ -64,6 +65,7 @@ static void consensus(reef_run *run)
     float *spare = run->w;
     run->w = run->gradient;
     run->gradient = spare;
+    rfi_before_keep(run, spare);
 }
 
 static void step(reef_run *run)

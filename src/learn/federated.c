@@ -86,6 +86,14 @@ static float *output_of(const reef_run *run)
     return run->server + 2 * run->stride;
 }
 
+/* How many agents the server samples; 0.07 x 100 is 7, whatever the rounding. */
+static ptrdiff_t wanted_of(const reef_run *run)
+{
+    const federated_params *p = run->params;
+    double share = p->fraction * (double)run->agents;
+    return p->clients > 0 ? (ptrdiff_t)p->clients : (ptrdiff_t)ceil(share - 1e-9 * share);
+}
+
 static reef_status prepare(reef_run *run, reef_error *error)
 {
     const federated_params *p = run->params;
@@ -104,9 +112,13 @@ static reef_status prepare(reef_run *run, reef_error *error)
     for (ptrdiff_t k = 0; k < run->agents; k++) {
         journeys[k].arrival = -1;
     }
+    if (p->steps_max > 0 && p->steps_max < p->steps) {
+        return rfi_fail(error, REEF_E_RANGE, "federated: steps_max=%lld is less than steps=%lld",
+                        (long long)p->steps_max, (long long)p->steps);
+    }
     run->serves_all = true;
-    run->origin = p->exchange == UPDATE ? run->server + 3 * run->stride : run->server;
-    return REEF_OK;
+    run->origin = p->exchange == UPDATE ? run->zeros : run->server;
+    return rfi_combine_try_rows(run, wanted_of(run), error);
 }
 
 /* Draws the agents of this round into `present`, among the available ones that are not under way. */
@@ -125,7 +137,7 @@ static void sample(reef_run *run)
             pool[able++] = (int32_t)k;
         }
     }
-    ptrdiff_t wanted = p->clients > 0 ? (ptrdiff_t)p->clients : (ptrdiff_t)ceil(p->fraction * (double)run->agents);
+    ptrdiff_t wanted = wanted_of(run);
     for (ptrdiff_t i = 0; i < able && i < wanted; i++) { /* the first places of a random permutation */
         ptrdiff_t j = i + (ptrdiff_t)rfi_rng_below(&rng, (uint32_t)(able - i));
         int32_t k = pool[j];
@@ -190,9 +202,9 @@ static void receive(reef_run *run)
         run->present[k] = journeys[k].arrival == run->round;
         if (run->present[k]) {
             journeys[k].arrival = -1;
-            run->learners[0].counts.messages++;
             if (run->round - journeys[k].start > p->staleness) {
                 run->present[k] = false;
+                run->learners[0].counts.messages++;
                 run->learners[0].counts.late++;
             }
         }
@@ -218,7 +230,7 @@ static const double *weigh(reef_run *run)
         bool by_samples = p->weights == SAMPLES && kind->samples;
         weights[k] = by_samples ? (double)kind->samples(reef_problem_state(run->setup.problem), k) : 1;
         weights[k] = run->present[k] ? weights[k] : 0;
-        if (run->present[k]) {
+        if (weights[k] > 0) {
             sorted[count++] = weights[k];
         }
     }
@@ -242,6 +254,19 @@ static void move_server(reef_run *run)
     }
 }
 
+/* A message arrives once: in this round or later. */
+static bool is_sane(const reef_run *run)
+{
+    const journey *journeys = run->extra;
+    bool sane = true;
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        bool idle = journeys[k].arrival == -1;
+        sane = sane && journeys[k].start >= 0 && journeys[k].start <= run->round;
+        sane = sane && (idle || journeys[k].arrival >= run->round);
+    }
+    return sane;
+}
+
 static void step(reef_run *run)
 {
     sample(run);
@@ -262,4 +287,5 @@ const rfi_strategy rfi_strategy_federated = {
     .adapt_offset = offsetof(federated_params, adapt),
     .prepare = prepare,
     .step = step,
+    .is_sane = is_sane,
 };

@@ -1,5 +1,6 @@
 /* What liars send. Lies that are the same for all receivers are made once per round, here; those that depend on the receiver when it
  * combines (rfi_lie_to). */
+#include "base/error.h"
 #include "learn/run.h"
 
 #include <string.h>
@@ -52,14 +53,35 @@ static bool is_present(const reef_run *run, ptrdiff_t k)
     return !run->present || run->present[k];
 }
 
-/* How many of a list take part. */
-static ptrdiff_t count_present(const reef_run *run, const int32_t *list, ptrdiff_t count)
+/* The row of a liar among those kept per liar. */
+static ptrdiff_t place_of(const reef_run *run, ptrdiff_t l)
 {
-    ptrdiff_t present = 0;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        present += is_present(run, list[i]);
+    ptrdiff_t from = 0;
+    ptrdiff_t to = run->liars - 1;
+    while (from < to) {
+        ptrdiff_t middle = from + (to - from) / 2;
+        *(run->liar_list[middle] < l ? &from : &to) = run->liar_list[middle] < l ? middle + 1 : middle;
     }
-    return present;
+    return from;
+}
+
+static const float *previous_of(const reef_run *run, ptrdiff_t l)
+{
+    if (run->origin) {
+        return run->origin;
+    }
+    return run->before ? rfi_row(run, run->before, place_of(run, l)) : rfi_model(run, l);
+}
+
+static bool ask(reef_run *run, rfi_learner *learner, reef_attack_view *view, float *out)
+{
+    const reef_attack *attack = run->setup.attack;
+    trial t = {run, learner};
+    if (learner->trial.plan) {
+        view->aggregate = try_rule;
+        view->user = &t;
+    }
+    return reef_attack_kind_of(attack)->message(reef_attack_params(attack), view, out);
 }
 
 static reef_attack_view view_of(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l)
@@ -72,41 +94,28 @@ static reef_attack_view view_of(reef_run *run, rfi_learner *learner, float *hone
                               .lanes = run->lanes,
                               .repetition = run->setup.repetition,
                               .own = rfi_row(run, honest, l),
-                              .previous = run->origin ? run->origin : rfi_model(run, l),
+                              .previous = previous_of(run, l),
                               .receiver_model = run->origin,
-                              .rows = learner->known,
-                              .honest = count_present(run, run->honest_list, run->agents - run->liars),
-                              .liars = count_present(run, run->liar_list, run->liars),
+                              .rows = run->known,
+                              .known = run->known_count,
+                              .honest = run->honest_present,
+                              .liars = run->liars_present,
                               .work = learner->attack_work};
 }
 
-static ptrdiff_t know(reef_run *run, rfi_learner *learner, float *honest, const int32_t *list, ptrdiff_t count)
+/* Who takes part, and the rows that every liar knows of. */
+static void look_round(reef_run *run, float *honest)
 {
-    ptrdiff_t known = 0;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        if (is_present(run, list[i])) {
-            learner->known[known++] = rfi_row(run, honest, list[i]);
+    bool liars = run->setup.attack && reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_LIARS;
+    run->honest_present = run->liars_present = run->known_count = 0;
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        if (is_present(run, k)) {
+            *(run->liar[k] ? &run->liars_present : &run->honest_present) += 1;
+            if (run->known && run->liar[k] == liars) {
+                run->known[run->known_count++] = rfi_row(run, honest, k);
+            }
         }
     }
-    return known;
-}
-
-/* The lie of one liar to everybody. */
-static bool lie_to_all(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l, float *out)
-{
-    const reef_attack *attack = run->setup.attack;
-    bool looks = reef_attack_traits(attack) & REEF_ATTACK_ROWS;
-    bool all = reef_attack_common_of(attack)->knowledge != REEF_KNOW_LIARS;
-    trial t = {run, learner};
-    reef_attack_view view = view_of(run, learner, honest, l);
-    view.known = !looks ? 0
-                 : all  ? know(run, learner, honest, run->honest_list, run->agents - run->liars)
-                        : know(run, learner, honest, run->liar_list, run->liars);
-    if (reef_attack_traits(attack) & REEF_ATTACK_RULE) {
-        view.aggregate = try_rule;
-        view.user = &t;
-    }
-    return reef_attack_kind_of(attack)->message(reef_attack_params(attack), &view, out);
 }
 
 static void lie_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
@@ -118,11 +127,12 @@ static void lie_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rf
         if (!is_present(run, l)) {
             continue;
         }
-        run->sent[l] = lie_to_all(run, learner, honest, l, lie) ? lie : NULL;
+        reef_attack_view view = view_of(run, learner, honest, l);
+        run->sent[l] = ask(run, learner, &view, lie) ? lie : NULL;
     }
 }
 
-/* Late messages: the ring gets this round's row, and the one of `depth` - 1 rounds ago goes out. */
+/* Late messages: the ring gets this round's row, and the one of `depth` - 1 rounds ago goes out, if there was one. */
 static void delay_lies(reef_run *run)
 {
     int64_t now = run->round % run->depth;
@@ -130,11 +140,13 @@ static void delay_lies(reef_run *run)
     for (ptrdiff_t i = 0; i < run->liars; i++) {
         ptrdiff_t l = run->liar_list[i];
         float *kept = rfi_row(run, run->past, now * run->liars + i);
+        run->past_sent[now * run->liars + i] = run->sent[l] != NULL;
         if (run->sent[l]) {
             memcpy(kept, run->sent[l], (size_t)run->length * sizeof *kept);
         }
         if (reef_attack_active(run->setup.attack, run->round) && is_present(run, l)) {
-            run->sent[l] = run->round + 1 >= run->depth ? rfi_row(run, run->past, then * run->liars + i) : NULL;
+            bool there = run->past_sent[then * run->liars + i];
+            run->sent[l] = there ? rfi_row(run, run->past, then * run->liars + i) : NULL;
         }
     }
 }
@@ -145,8 +157,7 @@ static bool lies_are_same(const reef_run *run)
     unsigned traits = reef_attack_traits(run->setup.attack);
     bool same = (traits & REEF_ATTACK_SAME) || ((traits & REEF_ATTACK_SAME_PREVIOUS) && run->origin);
     bool liars = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_LIARS;
-    bool known = liars || count_present(run, run->honest_list, run->agents - run->liars) > 0;
-    return same && (known || !(traits & REEF_ATTACK_ROWS));
+    return same && (liars || run->honest_present > 0 || !(traits & REEF_ATTACK_ROWS));
 }
 
 void rfi_lie(reef_run *run, float *honest)
@@ -158,6 +169,7 @@ void rfi_lie(reef_run *run, float *honest)
     for (ptrdiff_t k = 0; k < run->agents; k++) {
         run->sent[k] = is_present(run, k) ? rfi_row(run, honest, k) : NULL;
     }
+    look_round(run, honest);
     if (!attacks_now(run) || rfi_lies_by_receiver(run)) {
         if (run->past) {
             delay_lies(run);
@@ -185,10 +197,7 @@ void rfi_lie(reef_run *run, float *honest)
 bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l, ptrdiff_t k, const int32_t *senders,
                 ptrdiff_t count, float *out)
 {
-    const reef_attack *attack = run->setup.attack;
-    trial t = {run, learner};
     reef_attack_view view = view_of(run, learner, honest, l);
-    int knowledge = reef_attack_common_of(attack)->knowledge;
     view.receiver = k;
     view.receiver_model = rfi_model(run, k);
     view.liars = 0;
@@ -196,20 +205,35 @@ bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l,
         view.liars += run->liar[senders[i]];
     }
     view.honest = count - view.liars;
-    if (knowledge == REEF_KNOW_NEIGHBOURS) {
+    if (learner->known) {
+        view.known = 0;
+        view.rows = learner->known;
         for (ptrdiff_t i = 0; i < count; i++) {
             if (!run->liar[senders[i]]) {
                 learner->known[view.known++] = rfi_row(run, honest, senders[i]);
             }
         }
-    } else if (knowledge == REEF_KNOW_LIARS) {
-        view.known = know(run, learner, honest, run->liar_list, run->liars);
-    } else {
-        view.known = know(run, learner, honest, run->honest_list, run->agents - run->liars);
     }
-    if (reef_attack_traits(attack) & REEF_ATTACK_RULE) {
-        view.aggregate = try_rule;
-        view.user = &t;
+    return ask(run, learner, &view, out);
+}
+
+reef_status rfi_before_prepare(reef_run *run, reef_error *error)
+{
+    if (!run->setup.attack || !run->liars) {
+        return REEF_OK;
     }
-    return reef_attack_kind_of(attack)->message(reef_attack_params(attack), &view, out);
+    run->before = rfi_run_rows(run, run->liars);
+    if (!run->before) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for the models of %td liars", run->liars);
+    }
+    rfi_before_keep(run, run->w);
+    return REEF_OK;
+}
+
+void rfi_before_keep(reef_run *run, float *rows)
+{
+    for (ptrdiff_t i = 0; run->before && i < run->liars; i++) {
+        memcpy(rfi_row(run, run->before, i), rfi_row(run, rows, run->liar_list[i]),
+               (size_t)run->length * sizeof(float));
+    }
 }

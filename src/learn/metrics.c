@@ -4,6 +4,7 @@
 #include "learn/run.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The row that holds agent k's model. */
@@ -151,30 +152,63 @@ typedef struct trust_sums {
     double wins, pairs; /* of honest sender and liar at one receiver */
 } trust_sums;
 
-static void compare_pairs(const reef_run *run, const int32_t *senders, const double *trust, ptrdiff_t count,
-                          double members, trust_sums *sums)
+static int by_value(const void *a, const void *b)
 {
-    for (ptrdiff_t i = 0; i < count; i++) {
-        for (ptrdiff_t j = 0; !run->liar[senders[i]] && j < count; j++) {
-            if (run->liar[senders[j]]) {
-                sums->pairs += members;
-                sums->wins += members * (trust[i] > trust[j] ? 1 : (trust[i] < trust[j] ? 0 : 0.5));
-            }
-        }
-    }
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
+/* How many of the sorted numbers lie below x, and how many do not lie above it, added. */
+static double below_and_not_above(const double *sorted, ptrdiff_t count, double x)
+{
+    double both = 0;
+    for (int strict = 0; strict < 2; strict++) {
+        ptrdiff_t from = 0;
+        ptrdiff_t to = count;
+        while (from < to) {
+            ptrdiff_t middle = from + (to - from) / 2;
+            bool before = strict ? sorted[middle] < x : sorted[middle] <= x;
+            *(before ? &from : &to) = before ? middle + 1 : middle;
+        }
+        both += (double)from;
+    }
+    return both;
+}
+
+/* Effective weight over fair share; differences that are rounding are none. */
+static double ratio(double trust, double fair)
+{
+    const double steps = 1 << 30;
+    return rint(trust / fair * steps) / steps;
+}
+
+/* Effective weights over fair shares of one class of receivers; who should have no weight does not count. */
 static void add_receiver(const reef_run *run, ptrdiff_t class, double members, trust_sums *sums)
 {
     const int32_t *senders = run->trust_senders + class * run->largest;
     const double *trust = run->trust + class * run->largest;
-    ptrdiff_t count = run->trust_counts[class];
-    for (ptrdiff_t i = 0; i < count; i++) {
-        bool lies = run->liar[senders[i]];
-        *(lies ? &sums->liars : &sums->honest) += members * trust[i] * (double)count;
-        *(lies ? &sums->liar_count : &sums->honest_count) += members;
+    const double *fair = run->fair + class * run->largest;
+    double *of_liars = run->numbers;
+    ptrdiff_t liars = 0;
+    double honest = 0;
+    for (ptrdiff_t i = 0; i < run->trust_counts[class]; i++) {
+        if (run->liar[senders[i]] && fair[i] > 0) {
+            of_liars[liars] = ratio(trust[i], fair[i]);
+            sums->liars += members * of_liars[liars++];
+        }
     }
-    compare_pairs(run, senders, trust, count, members, sums);
+    qsort(of_liars, (size_t)liars, sizeof *of_liars, by_value);
+    for (ptrdiff_t i = 0; i < run->trust_counts[class]; i++) {
+        if (!run->liar[senders[i]] && fair[i] > 0) {
+            sums->honest += members * ratio(trust[i], fair[i]);
+            sums->wins += members * 0.5 * below_and_not_above(of_liars, liars, ratio(trust[i], fair[i]));
+            honest++;
+        }
+    }
+    sums->honest_count += members * honest;
+    sums->liar_count += members * (double)liars;
+    sums->pairs += members * honest * (double)liars;
 }
 
 reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts, reef_error *error)

@@ -57,11 +57,13 @@ static void pull(const reef_run *run, const float *a, const float *b, double fac
     for (ptrdiff_t r = 0; r < lanes; r++) {
         double squares = 0;
         double largest = 0;
+        double ties = 0; /* coordinates that are the largest: they share a pull of 1 */
         bool finite = true;
         for (ptrdiff_t i = r; i < run->length; i += lanes) {
             double d = (double)a[i] - (double)b[i];
             finite = finite && isfinite(d);
             squares += d * d;
+            ties = fabs(d) > largest ? 1 : ties + (fabs(d) >= largest);
             largest = fmax(largest, fabs(d));
         }
         for (ptrdiff_t i = r; i < run->length; i += lanes) {
@@ -72,7 +74,7 @@ static void pull(const reef_run *run, const float *a, const float *b, double fac
                 g = d / sqrt(squares);
             }
             if (p->norm == LINF && finite && fabs(d) >= largest) {
-                g = sign;
+                g = sign / ties;
             }
             sum[i] += (float)(factor * g);
         }
@@ -109,7 +111,7 @@ static void rsa_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rf
         memset(learner->spare, 0, (size_t)run->length * sizeof(float));
         pull(run, rfi_row(run, run->w, k), run->server, p->lambda, learner->spare);
         add_penalty(rfi_row(run, run->phi, k), learner->spare, (float)rfi_step_size(run, k, run->round), run->length);
-        learner->counts.messages += 2; /* to the server and back */
+        learner->counts.messages++; /* the server's model to the agent */
     }
 }
 
@@ -124,6 +126,7 @@ static void move_server(reef_run *run)
         const float *z = rfi_sent(run, k);
         if (z) {
             pull(run, run->server, z, p->lambda, penalty);
+            run->learners[0].counts.messages++;
         } else {
             run->learners[0].counts.silent++;
         }
@@ -197,6 +200,7 @@ static void tv_step(reef_run *run)
     rfi_adapt_all(run, &(rfi_adaption){.at = run->w, .base = run->w, .to = run->phi});
     rfi_run_ranges(run, run->agents, RFI_CHUNK_AGENTS, tv_range, NULL);
     swap_models(run);
+    rfi_before_keep(run, run->phi);
 }
 
 const rfi_strategy rfi_strategy_rsa_tv = {
@@ -206,5 +210,6 @@ const rfi_strategy rfi_strategy_rsa_tv = {
              fields, RFI_COUNT(fields), sizeof(rsa_params)},
     .needs_links = true,
     .adapt_offset = offsetof(rsa_params, adapt),
+    .prepare = rfi_before_prepare,
     .step = tv_step,
 };

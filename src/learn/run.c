@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <math.h>
 #include <string.h>
 
 #define REEF_STRATEGY(name) extern const rfi_strategy rfi_strategy_##name;
@@ -115,14 +116,30 @@ void rfi_run_ranges(reef_run *run, ptrdiff_t count, ptrdiff_t grain, rfi_range_j
 
 /* ---- create ---- */
 
+enum { LANES_MAX = 4096 };
+
 static reef_status check_setup(const reef_run_setup *setup, reef_error *error)
 {
     if (!setup || !setup->problem || !setup->strategy) {
         return rfi_fail(error, REEF_E_ARG, "a run needs a problem and a strategy");
     }
-    if (setup->lanes < 0 || setup->lanes > 4096 || setup->repetition < 0 || setup->repetition > INT32_MAX) {
-        return rfi_fail(error, REEF_E_ARG, "%td lanes from repetition %td; 1 to 4096 lanes, repetitions from 0",
-                        setup->lanes, setup->repetition);
+    if (setup->lanes < 0 || setup->lanes > LANES_MAX || setup->repetition < 0 ||
+        setup->repetition > INT32_MAX - LANES_MAX) {
+        return rfi_fail(error, REEF_E_ARG, "%td lanes from repetition %td; 1 to %d lanes, repetitions from 0 to %d",
+                        setup->lanes, setup->repetition, LANES_MAX, INT32_MAX - LANES_MAX);
+    }
+    return REEF_OK;
+}
+
+static reef_status check_lanes(const reef_run *run, reef_error *error)
+{
+    const reef_run_setup *s = &run->setup;
+    bool problem = reef_problem_kind_of(s->problem)->traits & REEF_PROBLEM_LANES;
+    bool attack = !s->attack || (reef_attack_traits(s->attack) & REEF_ATTACK_LANES);
+    bool rule = !run->uses_rule || (reef_agg_traits(s->rule) & REEF_TRAIT_ELEMENTWISE);
+    if (run->lanes > 1 && (!problem || !attack || !rule)) {
+        return rfi_fail(error, REEF_E_ARG, "%td lanes, but the %s works on one repetition at a time", run->lanes,
+                        problem ? (attack ? "rule" : "attack") : "problem");
     }
     return REEF_OK;
 }
@@ -141,16 +158,17 @@ static reef_status check_parts(const reef_run *run, reef_error *error)
         return rfi_fail(error, REEF_E_ARG, "the graph has %td agents, the problem %td",
                         reef_graph_agents(reef_links_graph(s->links, 0)), run->agents);
     }
-    if (run->lanes > 1) {
-        bool problem = reef_problem_kind_of(s->problem)->traits & REEF_PROBLEM_LANES;
-        bool attack = !s->attack || (reef_attack_traits(s->attack) & REEF_ATTACK_LANES);
-        bool rule = !s->rule || !run->uses_rule || (reef_agg_traits(s->rule) & REEF_TRAIT_ELEMENTWISE);
-        if (!problem || !attack || !rule) {
-            return rfi_fail(error, REEF_E_ARG, "%td lanes, but the %s works on one repetition at a time", run->lanes,
-                            problem ? (attack ? "rule" : "attack") : "problem");
+    if (run->adapt->batch == 0 && !reef_problem_kind_of(s->problem)->samples) {
+        return rfi_fail(error, REEF_E_ARG, "%s: batch=0 means all data of an agent, but %s has no end of them", name,
+                        reef_problem_kind_of(s->problem)->kind.name);
+    }
+    for (ptrdiff_t k = 0; s->step_factor && k < run->agents; k++) {
+        if (!(s->step_factor[k] >= 0) || !isfinite(s->step_factor[k])) {
+            return rfi_fail(error, REEF_E_ARG, "the step factor of agent %td is %g; it must be >= 0 and finite", k,
+                            s->step_factor[k]);
         }
     }
-    return REEF_OK;
+    return check_lanes(run, error);
 }
 
 static reef_status copy_agents(reef_run *run, reef_error *error)
@@ -159,22 +177,21 @@ static reef_status copy_agents(reef_run *run, reef_error *error)
     run->liar = rfi_run_take(run, k_max, sizeof(bool));
     run->liar_list = rfi_run_take(run, k_max, sizeof(int32_t));
     run->honest_list = rfi_run_take(run, k_max, sizeof(int32_t));
-    run->everybody = rfi_run_take(run, k_max, sizeof(int32_t));
     run->home = rfi_run_take(run, k_max, sizeof(int32_t));
     run->step_factor = run->setup.step_factor ? rfi_run_take(run, k_max, sizeof(double)) : NULL;
     run->sent = rfi_run_take(run, k_max, sizeof(float *));
     run->class_failed = rfi_run_take(run, k_max, sizeof(bool));
     run->members = rfi_run_take(run, k_max, sizeof(int32_t));
     run->numbers = rfi_run_take(run, k_max + run->length + run->dimension, sizeof(double));
-    if (!run->liar || !run->liar_list || !run->honest_list || !run->everybody || !run->home || !run->sent ||
-        !run->class_failed || !run->members || !run->numbers || (run->setup.step_factor && !run->step_factor)) {
+    if (!run->liar || !run->liar_list || !run->honest_list || !run->home || !run->sent || !run->class_failed ||
+        !run->members || !run->numbers || (run->setup.step_factor && !run->step_factor)) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", k_max);
     }
     ptrdiff_t honest = 0;
     for (ptrdiff_t k = 0; k < k_max; k++) {
         run->liar[k] = run->setup.liar && run->setup.liar[k];
         *(run->liar[k] ? &run->liar_list[run->liars++] : &run->honest_list[honest++]) = (int32_t)k;
-        run->everybody[k] = run->home[k] = (int32_t)k;
+        run->home[k] = (int32_t)k;
         if (run->step_factor) {
             run->step_factor[k] = run->setup.step_factor[k];
         }
@@ -190,6 +207,11 @@ static ptrdiff_t most_liars(const reef_run *run)
     return run->setup.links ? (run->liars < run->largest ? run->liars : run->largest) : 0;
 }
 
+static bool looks_at_rows(const reef_run *run)
+{
+    return run->setup.attack && run->liars && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_ROWS);
+}
+
 static reef_status prepare_threads(reef_run *run, reef_error *error)
 {
     const reef_problem *problem = run->setup.problem;
@@ -200,6 +222,15 @@ static reef_status prepare_threads(reef_run *run, reef_error *error)
     size_t score_work = kind->score ? kind->work_size(reef_problem_state(problem), 0, 1) : 0;
     work = score_work > work ? score_work : work;
     ptrdiff_t attack_work = attack ? reef_attack_work(attack, run->length, run->agents) : 0;
+    if (attack_work < 0) {
+        return rfi_fail(error, REEF_E_OVERFLOW, "the attack needs more memory than can be addressed");
+    }
+    bool by_neighbours = looks_at_rows(run) && rfi_lies_can_differ(run) &&
+                         reef_attack_common_of(attack)->knowledge == REEF_KNOW_NEIGHBOURS;
+    run->known = looks_at_rows(run) && !by_neighbours ? rfi_run_take(run, run->agents, sizeof(float *)) : NULL;
+    if (looks_at_rows(run) && !by_neighbours && !run->known) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
+    }
     ptrdiff_t stride = run->stride;
     for (ptrdiff_t i = 0; i < run->workers; i++) {
         rfi_learner *a = &run->learners[i];
@@ -210,12 +241,12 @@ static reef_status prepare_threads(reef_run *run, reef_error *error)
         a->spare = rfi_run_rows(run, 1);
         a->rows = rfi_run_take(run, run->largest, sizeof(void *));
         a->senders = rfi_run_take(run, run->largest, sizeof(int32_t));
-        a->weights = rfi_run_take(run, 2 * run->largest, sizeof(double));
-        a->known = rfi_run_take(run, run->agents, sizeof(float *));
-        a->trial_rows = rfi_run_take(run, run->agents, sizeof(void *));
-        a->trial_weights = rfi_run_take(run, run->agents, sizeof(double));
+        a->weights = rfi_run_take(run, run->largest, sizeof(double));
+        a->expected = rfi_run_take(run, run->largest, sizeof(double));
+        a->live = rfi_run_take(run, run->largest, sizeof(double));
+        a->known = by_neighbours ? rfi_run_take(run, run->largest, sizeof(float *)) : NULL;
         if (!a->batch_work || !a->attack_work || !a->lies || !a->spare || !a->rows || !a->senders || !a->weights ||
-            !a->known || !a->trial_rows || !a->trial_weights) {
+            !a->expected || !a->live || (by_neighbours && !a->known)) {
             return rfi_fail(error, REEF_E_NOMEM, "no memory for the work of %td threads", run->workers);
         }
     }
@@ -230,12 +261,16 @@ static reef_status prepare_rows(reef_run *run, reef_error *error)
     bool fits = run->depth <= 1 || rfi_mul((ptrdiff_t)run->depth, run->liars, &past);
     run->w = rfi_run_rows(run, run->agents);
     run->phi = rfi_run_rows(run, run->agents);
+    run->zeros = rfi_run_rows(run, 1);
     run->velocity = run->adapt->momentum > 0 ? rfi_run_rows(run, run->agents) : NULL;
     run->lies = rfi_run_rows(run, run->liars);
-    run->past = fits && run->depth > 1 && run->liars ? rfi_run_rows(run, past) : NULL;
-    run->server = run->strategy->has_server ? rfi_run_rows(run, 4) : NULL;
-    if (!run->w || !run->phi || !run->lies || (run->adapt->momentum > 0 && !run->velocity) || !fits ||
-        (run->depth > 1 && run->liars && !run->past) || (run->strategy->has_server && !run->server)) {
+    bool late = fits && run->depth > 1 && run->liars;
+    run->past = late ? rfi_run_rows(run, past) : NULL;
+    run->past_sent = late ? rfi_run_take(run, past, 1) : NULL;
+    run->server = run->strategy->has_server ? rfi_run_rows(run, 3) : NULL;
+    run->heard = run->strategy->has_server ? rfi_run_take(run, run->agents, sizeof(int32_t)) : NULL;
+    if (!run->w || !run->phi || !run->zeros || !run->lies || (run->adapt->momentum > 0 && !run->velocity) || !fits ||
+        (late && (!run->past || !run->past_sent)) || (run->strategy->has_server && (!run->server || !run->heard))) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the models of %td agents with %td numbers each",
                         run->agents, run->length);
     }
@@ -288,6 +323,7 @@ static reef_status build(reef_run *run, reef_error *error)
     run->setup.strategy = NULL; /* the caller's */
     status = measure(run, error);
     status = status == REEF_OK ? check_parts(run, error) : status;
+    run->setup.links = run->strategy->needs_links ? run->setup.links : NULL; /* a server hears everybody */
     status = status == REEF_OK ? copy_agents(run, error) : status;
     status = status == REEF_OK ? prepare_rows(run, error) : status;
     if (status != REEF_OK) {
@@ -306,7 +342,11 @@ static reef_status build(reef_run *run, reef_error *error)
 
 reef_status reef_run_create(reef_context *context, reef_run **run, const reef_run_setup *setup, reef_error *error)
 {
-    reef_status status = run ? check_setup(setup, error) : rfi_fail(error, REEF_E_ARG, "reef_run_create: run is NULL");
+    if (!run) {
+        return rfi_fail(error, REEF_E_ARG, "reef_run_create: run is NULL");
+    }
+    *run = NULL;
+    reef_status status = check_setup(setup, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -334,6 +374,8 @@ static void free_learner(reef_run *run, rfi_learner *a)
     rfi_release(run->context, a->rows);
     rfi_release(run->context, a->senders);
     rfi_release(run->context, a->weights);
+    rfi_release(run->context, a->expected);
+    rfi_release(run->context, a->live);
     rfi_release(run->context, a->known);
     rfi_release(run->context, a->trial_rows);
     rfi_release(run->context, a->trial_weights);
@@ -349,12 +391,12 @@ void reef_run_destroy(reef_run **run)
     for (ptrdiff_t i = 0; r->learners && i < r->workers; i++) {
         free_learner(r, &r->learners[i]);
     }
-    float *rows[] = {r->w, r->phi, r->gradient, r->velocity, r->lies, r->past, r->server};
+    float *rows[] = {r->w, r->phi, r->zeros, r->gradient, r->velocity, r->lies, r->before, r->past, r->server};
     for (ptrdiff_t i = 0; i < RFI_COUNT(rows); i++) {
         release_rows(r, rows[i]);
     }
-    void *arrays[] = {r->learners,    r->liar,    r->liar_list,      r->honest_list, r->everybody,
-                      r->home,        r->extra,   r->sent,           r->params,      r->class_failed,
+    void *arrays[] = {r->learners,    r->liar,    r->liar_list,      r->honest_list, r->heard,  r->past_sent,
+                      r->known,       r->home,    r->extra,          r->sent,        r->params, r->class_failed,
                       r->step_factor, r->present, r->server_weights, r->members,     r->numbers};
     for (ptrdiff_t i = 0; i < RFI_COUNT(arrays); i++) {
         rfi_release(r->context, arrays[i]);

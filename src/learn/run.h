@@ -50,13 +50,14 @@ typedef struct rfi_learner {
     void *batch_work;   /* of the problem */
     float *attack_work; /* of the attack */
     float *lies;        /* rows for messages that differ from receiver to receiver */
-    ptrdiff_t lie_rows;
-    const void **rows; /* largest neighbourhood: row pointers */
+    const void **rows;  /* largest neighbourhood: row pointers */
     int32_t *senders;
-    double *weights;
-    const float **known;     /* K: rows a liar knows */
+    double *weights;         /* largest: as used, 0 for those who sent nothing */
+    double *expected;        /* largest: as they should be */
+    double *live;            /* largest: of the links that are up */
+    const float **known;     /* largest: rows a liar knows who knows those that the receiver hears; or NULL */
     rfi_applier *appliers;   /* run->sizes of them */
-    rfi_applier trial;       /* the rule in force, as attacks may try it; up to K rows */
+    rfi_applier trial;       /* the rule in force, as attacks may try it; up to K rows; or none */
     const void **trial_rows; /* K, with it */
     double *trial_weights;
     reef_report *report;
@@ -81,11 +82,18 @@ struct reef_run {
     double *step_factor; /* or NULL */
 
     float *w, *phi;  /* K rows each */
+    float *zeros;    /* one row */
     float *gradient; /* K rows, for orders that need them beside phi; or NULL */
     float *velocity; /* K rows, with momentum; or NULL */
     float *lies;     /* one row per liar, by its place in liar_list */
-    float *past;     /* late lies: depth x liars rows, a ring by round */
+    float *
+        before; /* one row per liar: its model before the adaptation that led to what it sends now; NULL: that is its w */
+    float *past;              /* late lies: depth x liars rows, a ring by round */
+    unsigned char *past_sent; /* 1: that row of the ring was sent */
     int64_t depth;
+    const float **known; /* rows that liars know of, the same for all, in this round; or NULL */
+    ptrdiff_t known_count;
+    ptrdiff_t honest_present, liars_present; /* in this round */
     int32_t *home;      /* row of w that holds the model of agent k: agents with equal neighbourhoods share one */
     const float **sent; /* K: what others receive; NULL: nothing */
     const float *plain; /* if not NULL: nobody lies or is absent in this round, and this is where the rows sent are */
@@ -94,7 +102,7 @@ struct reef_run {
         *origin; /* what messages are measured from, if not the sender's model: the server's model, or 0 for updates */
 
     /* neighbourhoods */
-    bool uses_rule, uniform, shares_classes;
+    bool uses_rule, uniform, keeps_self, shares_classes;
     ptrdiff_t largest; /* senders of any receiver */
     ptrdiff_t *sizes;  /* rows of the appliers, ascending */
     ptrdiff_t size_count;
@@ -102,16 +110,17 @@ struct reef_run {
     int32_t *class_first; /* one receiver of each */
     int32_t *class_size;  /* how many receivers */
     bool *class_failed;   /* in the current round */
-    int32_t *everybody;   /* 0..K-1: the senders of a server */
+    int32_t *heard;       /* the senders of a server in this round; or NULL */
     ptrdiff_t classes;
     reef_state **states;     /* per class (or receiver), for rules with memory; or NULL */
     double *trust;           /* classes x largest: effective weights of the last combine; or NULL */
+    double *fair;            /* likewise: the weights as they should be */
     int32_t *trust_senders;  /* whose */
     ptrdiff_t *trust_counts; /* classes */
 
     /* server */
     bool serves_all;        /* the server's model is everybody's */
-    float *server;          /* its model, and behind it velocity, output and zeros: 4 rows; NULL without one */
+    float *server;          /* its model, and behind it velocity and output: 3 rows; NULL without one */
     double *server_weights; /* 2 K; or NULL */
     void *extra;            /* what the strategy keeps beside */
     size_t extra_size;      /* bytes of it that belong to the state */
@@ -131,6 +140,8 @@ struct rfi_strategy {
     /* What to allocate beside the common things; may refuse a setup. */
     reef_status (*prepare)(reef_run *run, reef_error *error);
     void (*step)(reef_run *run);
+    /* Whether `extra`, as read from a file, can be true; NULL: whatever it is. */
+    bool (*is_sane)(const reef_run *run);
 };
 
 /* The fields of rfi_adapt for a strategy's table; `params_type` has a member `adapt`. */
@@ -242,16 +253,28 @@ bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l,
 /* Whether lies depend on the receiver in some round, and in this one. */
 bool rfi_lies_can_differ(const reef_run *run);
 bool rfi_lies_by_receiver(const reef_run *run);
+/* For orders in which agents send what they adapted a round ago: keeps what liars adapted from (rows of K agents). */
+reef_status rfi_before_prepare(reef_run *run, reef_error *error);
+void rfi_before_keep(reef_run *run, float *rows);
 
 /* ---- combine.c ---- */
 
 reef_status rfi_combine_prepare(reef_run *run, reef_error *error);
 /* Whether the rule can work on neighbourhoods of these sizes at all: a clear refusal now instead of none ever combined. */
 reef_status rfi_combine_try(reef_run *run, reef_error *error);
+/* The same for n rows, none of them the receiver's own. */
+reef_status rfi_combine_try_rows(reef_run *run, ptrdiff_t n, reef_error *error);
 void rfi_combine_free(reef_run *run);
 /* to_k = rule(sent_l, l heard by k); where that fails to_k = own_k. The rows `to` become the models if `to` is run->w. */
 void rfi_combine_all(reef_run *run, float *own, float *to);
-/* One aggregation by the server of the rows with weight > 0 (K weights); trust per agent if wanted. False: no usable message. */
+/* Everybody gets the row that was made for its class; without one (class_failed) its own. */
+void rfi_hand_out(reef_run *run, float *own, float *to);
+/* Receivers of a class other than the sender l itself: so many messages of l they should get. */
+static inline int64_t rfi_others(const reef_run *run, ptrdiff_t class, ptrdiff_t l)
+{
+    return run->class_size[class] - (run->class_of[l] == class);
+}
+/* One aggregation by the server of what those present sent, with weights (K) > 0; trust if wanted. False: no usable message. */
 bool rfi_combine_server(reef_run *run, const double *weights, float *out);
 
 #endif
