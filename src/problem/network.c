@@ -136,11 +136,12 @@ static double logistic_loss(float z, int32_t label, float scale, float *slope)
 static double softmax_loss(const float *z, ptrdiff_t classes, int32_t label, float scale, float *slope)
 {
     float top = z[0];
-    float sum = 0;
     for (ptrdiff_t c = 1; c < classes; c++) {
         top = z[c] > top ? z[c] : top;
     }
-    for (ptrdiff_t c = 0; c < classes; c++) {
+    slope[0] = expf(z[0] - top);
+    float sum = slope[0];
+    for (ptrdiff_t c = 1; c < classes; c++) {
         slope[c] = expf(z[c] - top);
         sum += slope[c];
     }

@@ -203,7 +203,7 @@ static void moments_and_tails(void **state)
     static const double mean[] = {0, 1, 0, 3};
     static const double variance[] = {1, 2, 15, 96};
     for (int i = 0; i < 16; i++) {
-        const double n = DRAWS / 4;
+        const double n = DRAWS / 4.0;
         CHECK_CLOSE(moment[i / 4][i % 4] / n, mean[i % 4], 5 * sqrt(variance[i % 4] / n), "moment");
     }
     CHECK_CLOSE(cross / (DRAWS / 2.0), 1, 5 * sqrt(8 / (DRAWS / 2.0)), "squares of a pair are independent");

@@ -210,6 +210,7 @@ static double simulate(const reef_problem *problem, double mu, int32_t size, int
     float *grads = calloc((size_t)(agents * m * LANES), sizeof *grads);
     double *w = calloc((size_t)m, sizeof *w);
     double sum = 0;
+    const int settled = rounds / 2;
     assert_true(models && grads && w);
     for (int round = 0; round < rounds; round++) {
         reef_batch batch = {.count = agents, .round = round, .size = size, .lanes = LANES};
@@ -225,14 +226,14 @@ static double simulate(const reef_problem *problem, double mu, int32_t size, int
             }
         }
         kind->optimum(lms, -1, NULL, round, 0, w);
-        for (ptrdiff_t j = 0; round >= rounds / 2 && j < m * LANES; j++) {
+        for (ptrdiff_t j = 0; round >= settled && j < m * LANES; j++) {
             sum += ((double)models[j] - w[j / LANES]) * ((double)models[j] - w[j / LANES]);
         }
     }
     free(models);
     free(grads);
     free(w);
-    return sum / (LANES * (double)(rounds - rounds / 2));
+    return sum / (LANES * (double)(rounds - settled));
 }
 
 static double theory(const reef_problem *problem, double mu, int32_t size)
