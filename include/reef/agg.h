@@ -134,10 +134,14 @@ REEF_API reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input 
  *     end
  * Ranges [m0, m1) of a segment start at multiples of the grain and end at one or at the segment's end; rows are K
  * pointers to coordinate m0 of that segment. Different ranges may be handled at the same time by different workers. The
- * result does not depend on the order, the ranges or the number of workers. */
+ * result does not depend on the order, the ranges or the number of workers.
+ * The grain grows with the model. Who has no room for that many coordinates of all rows hands over a range in pieces: by one worker,
+ * one directly after the other, in order, each but the last ending at a multiple of the piece (a few thousand coordinates, or the
+ * rule's block). */
 REEF_API reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_report *report, reef_error *error);
 REEF_API ptrdiff_t reef_plan_passes(const reef_plan *plan);
 REEF_API ptrdiff_t reef_plan_grain(const reef_plan *plan);
+REEF_API ptrdiff_t reef_plan_piece(const reef_plan *plan);
 REEF_API reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                                        const void *const *rows, reef_error *error);
 REEF_API reef_status reef_plan_solve(reef_plan *plan, reef_error *error);

@@ -150,6 +150,7 @@ void rfi_plan_unsee(reef_plan *plan)
     }
     for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
         plan->m.workers[i].covered = 0;
+        plan->m.workers[i].open_segment = -1;
     }
 }
 
@@ -295,9 +296,13 @@ reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t s
     if (m0 < 0 || m0 >= m1 || m1 > length) {
         return rfi_fail(error, REEF_E_ARG, "range %td to %td of a segment with %td coordinates", m0, m1, length);
     }
-    if (aligned && (m0 % plan->grain || (m1 % plan->grain && m1 != length))) {
-        return rfi_fail(error, REEF_E_ARG, "range %td to %td must start and end at multiples of the grain %td", m0, m1,
-                        plan->grain);
+    const rfi_worker *w = &plan->m.workers[worker];
+    bool goes_on = w->open_segment == segment && w->open_at == m0;
+    if (aligned && ((m0 % plan->grain && !goes_on) || (m1 % plan->piece && m1 != length))) {
+        return rfi_fail(error, REEF_E_ARG,
+                        "range %td to %td must start at a multiple of the grain %td or where this worker's last one "
+                        "ended, and end at a multiple of the piece %td",
+                        m0, m1, plan->grain, plan->piece);
     }
     for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
         if (!rows[plan->m.active[i]]) {

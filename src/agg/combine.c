@@ -533,7 +533,11 @@ static reef_status combine_range(job *j, ptrdiff_t m1)
     rfi_worker *w = j->worker;
     bool local = plan->scope > 0 && plan->rule->weigh;
     ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
+    ptrdiff_t length = plan->m.lengths[j->segment];
     reef_status failed = REEF_OK;
+    if (j->m0 % slot == 0) { /* otherwise a piece goes on with the sums of the one before */
+        rfi_treesum_start(&w->trust);
+    }
     for (ptrdiff_t m = j->m0; m < m1;) {
         reef_status status = REEF_OK;
         ptrdiff_t end = next_multiple(m, RFI_TILE, m1);
@@ -554,10 +558,10 @@ static reef_status combine_range(job *j, ptrdiff_t m1)
             failed = status;
             j->error = NULL; /* the first failure is told */
         }
-        if (plan->report && (end % RFI_TILE == 0 || end == m1)) {
+        if (plan->report && (end % RFI_TILE == 0 || end == length)) {
             rfi_treesum_push(&w->trust);
         }
-        if (plan->report && (end % slot == 0 || end == m1)) {
+        if (plan->report && (end % slot == 0 || end == length)) {
             ptrdiff_t place = plan->m.slot_starts[j->segment] + m / slot;
             rfi_treesum_finish(&w->trust, plan->m.trust_slots + place * w->trust.length);
         }
@@ -592,6 +596,8 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
              .out = out,
              .error = error};
     j.space = (rfi_space){plan->agg->count > 1, plan->needs & REEF_NEED_ORIGIN, plan->needs & REEF_NEED_CENTRE};
+    j.worker->open_segment = segment;
+    j.worker->open_at = m1;
     if (reef_plan_suspect(plan)) {
         return REEF_OK; /* a row must go first; see reef_plan_suspect */
     }
@@ -601,7 +607,6 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
     if (plan->rule->column) {
         j.tuned = tune(plan, plan->m.mixed_weights, plan->n_mixed, plan->equal_mixed);
     }
-    rfi_treesum_start(&j.worker->trust);
     status = combine_range(&j, m1);
     j.worker->covered += m1 - m0;
     return status;

@@ -146,19 +146,24 @@ static ptrdiff_t slot_of(const reef_plan *plan, ptrdiff_t segment, ptrdiff_t m)
     return plan->m.slot_starts[segment] + m / ((ptrdiff_t)RFI_TILE << plan->slot_levels);
 }
 
-/* One slot: its tiles in order, then the result into its place. */
+/* A slot or a part of it: its tiles in order, then, with the last of them, the result into its place. */
 static void observe_slot(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, ptrdiff_t from, ptrdiff_t to,
                          ptrdiff_t m0, const void *const *rows)
 {
     const rfi_space *space = &plan->spaces[plan->pass];
+    ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
     worker->gram.length = rfi_packed_length(rfi_space_points(plan, space));
-    rfi_treesum_start(&worker->gram);
+    if (from % slot == 0) {
+        rfi_treesum_start(&worker->gram);
+    }
     for (ptrdiff_t tile = from; tile < to; tile += RFI_TILE) {
         ptrdiff_t end = tile + RFI_TILE < to ? tile + RFI_TILE : to;
         rfi_gram_tile(plan, worker, space, segment, tile, end - tile, m0, rows);
         rfi_treesum_push(&worker->gram);
     }
-    rfi_treesum_finish(&worker->gram, plan->m.gram_slots + slot_of(plan, segment, from) * worker->gram.length);
+    if (to % slot == 0 || to == plan->m.lengths[segment]) {
+        rfi_treesum_finish(&worker->gram, plan->m.gram_slots + slot_of(plan, segment, from) * worker->gram.length);
+    }
 }
 
 reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
@@ -171,17 +176,20 @@ reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
     if (plan->pass >= plan->passes) {
         return rfi_fail(error, REEF_E_ORDER, "nothing is left to observe: all %td passes are solved", plan->passes);
     }
+    rfi_worker *w = &plan->m.workers[worker];
     ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
-    for (ptrdiff_t from = m0; from < m1; from += slot) {
-        if (atomic_exchange(&plan->m.seen[slot_of(plan, segment, from)], true)) {
+    for (ptrdiff_t from = m0; from < m1; from += slot - from % slot) {
+        if (from % slot == 0 && atomic_exchange(&plan->m.seen[slot_of(plan, segment, from)], true)) {
             return rfi_fail(error, REEF_E_ORDER,
                             "coordinates from %td of segment %td were observed already in this pass", from, segment);
         }
     }
-    for (ptrdiff_t from = m0; from < m1; from += slot) {
-        ptrdiff_t to = m1 - from < slot ? m1 : from + slot;
-        observe_slot(plan, &plan->m.workers[worker], segment, from, to, m0, rows);
+    for (ptrdiff_t from = m0; from < m1; from += slot - from % slot) {
+        ptrdiff_t left = slot - from % slot;
+        observe_slot(plan, w, segment, from, m1 - from < left ? m1 : from + left, m0, rows);
     }
-    plan->m.workers[worker].covered += m1 - m0;
+    w->open_segment = segment;
+    w->open_at = m1;
+    w->covered += m1 - m0;
     return REEF_OK;
 }

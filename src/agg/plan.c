@@ -144,6 +144,7 @@ static void choose_grain(reef_plan *plan)
     if (!rfi_mul(slot / a, block, &plan->grain)) {
         plan->grain = PTRDIFF_MAX;
     }
+    plan->piece = plan->scope > 0 ? block : RFI_TILE;
 }
 
 static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
@@ -362,4 +363,9 @@ ptrdiff_t reef_plan_passes(const reef_plan *plan)
 ptrdiff_t reef_plan_grain(const reef_plan *plan)
 {
     return plan->grain;
+}
+
+ptrdiff_t reef_plan_piece(const reef_plan *plan)
+{
+    return plan->piece;
 }

@@ -78,6 +78,8 @@ typedef struct rfi_worker {
     int64_t solved; /* columns, blocks or vectors that iterations counts */
     int64_t unconverged;
     int64_t covered; /* coordinates observed or combined since the last solve */
+    /* where the next piece of a stretch handed over in pieces must start */
+    ptrdiff_t open_segment, open_at;
     int max_iterations;
     double sizes[2],
         constants[2]; /* the rule's constant for the last two sizes: a block, and the shorter one at the end */
@@ -128,6 +130,7 @@ struct reef_plan {
     int slot_levels;  /* a slot is 2^slot_levels tiles */
     int block_levels; /* a block is at most 2^block_levels tiles */
     ptrdiff_t grain;
+    ptrdiff_t piece;
 
     rfi_memory m;
 
@@ -184,7 +187,8 @@ void rfi_unpack(const double *packed, ptrdiff_t points, double *gram);
 reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram, double size,
                       double *share, reef_error *error);
 
-/* Checks a worker number and a range; `aligned`: the range must start at a multiple of the grain. */
+/* Checks a worker number and a range; `aligned`: the range must start at a multiple of the grain, or where the worker's last piece
+ * has ended, and end at a multiple of the piece. */
 reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                             const void *const *rows, bool aligned, reef_error *error);
 

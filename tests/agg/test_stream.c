@@ -23,6 +23,7 @@ typedef struct stream {
     range ranges[RANGES_MAX];
     ptrdiff_t count;
     bool combine;
+    bool pieces; /* ranges are handed over in pieces */
     reef_status status[WORKERS];
 } stream;
 
@@ -31,7 +32,7 @@ typedef struct hand {
     ptrdiff_t worker;
 } hand;
 
-static void handle(stream *s, ptrdiff_t worker, const range *r)
+static void handle_piece(stream *s, ptrdiff_t worker, const range *r)
 {
     const void *rows[MODEL_ROWS];
     model *d = s->d;
@@ -46,6 +47,20 @@ static void handle(stream *s, ptrdiff_t worker, const range *r)
         status = reef_plan_observe(s->plan, worker, r->segment, r->m0, r->m1, rows, NULL);
     }
     s->status[worker] = status != REEF_OK ? status : s->status[worker];
+}
+
+/* The range as a whole, or in pieces of one, two, three, one, ... units. */
+static void handle(stream *s, ptrdiff_t worker, const range *r)
+{
+    ptrdiff_t unit = reef_plan_piece(s->plan);
+    range piece = *r;
+    for (ptrdiff_t i = 0; s->pieces && r->m1 - piece.m0 > (i % 3 + 1) * unit; i++) {
+        piece.m1 = piece.m0 + (i % 3 + 1) * unit;
+        handle_piece(s, worker, &piece);
+        piece.m0 = piece.m1;
+    }
+    piece.m1 = r->m1;
+    handle_piece(s, worker, &piece);
 }
 
 static void *work(void *argument)
@@ -146,7 +161,7 @@ static void check_stream(const char *spec, model *d, const double *weights, uint
     void *got = malloc(bytes);
     reef_shape alone = d->shape;
     alone.workers = 1;
-    s = (stream){.d = d};
+    s = (stream){.d = d, .pieces = seed % 2};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(reef_report_create(&reports[i], d->shape.rows, NULL), REEF_OK);
     }
@@ -168,6 +183,7 @@ static void check_stream(const char *spec, model *d, const double *weights, uint
     free(got);
 }
 
+/* Odd seeds: in pieces. */
 static const char *const specs[] = {"mean",
                                     "ref",
                                     "ref:scale_floor_rel=0.2",
@@ -201,6 +217,7 @@ static void small_grain(void **state)
         model_set(&d, 3, 2, 12288, NAN);
         model_set(&d, 0, 5, 17, INFINITY);
         check_stream(specs[i], &d, NULL, (uint32_t)i);
+        check_stream(specs[i], &d, NULL, (uint32_t)i + 1);
         model_destroy(&d);
     }
 }
@@ -221,6 +238,7 @@ static void large_grain(void **state)
         reef_plan_destroy(&plan);
         reef_agg_destroy(&agg);
         check_stream(few[i], &d, NULL, 9);
+        check_stream(few[i], &d, NULL, 10);
         model_destroy(&d);
     }
 }
@@ -354,6 +372,32 @@ static void a_range_twice_is_detected(void **state)
     close_desk(&k);
 }
 
+/* A piece goes on where the worker's last one ended, nowhere else, and not for another worker. */
+static void pieces_out_of_order_are_refused(void **state)
+{
+    static const ptrdiff_t lengths[] = {300001};
+    model d;
+    reef_plan *plan = NULL;
+    reef_input input = {0};
+    (void)state;
+    reef_agg *agg = make_agg("vref");
+    model_create(&d, 4, 1, lengths, REEF_F32, 2, 8);
+    assert_int_equal(reef_plan_create(&plan, agg, &d.shape, NULL), REEF_OK);
+    ptrdiff_t unit = reef_plan_piece(plan);
+    assert_true(reef_plan_grain(plan) >= 2 * unit);
+    assert_int_equal(reef_plan_begin(plan, &input, NULL, NULL), REEF_OK);
+    assert_int_equal(reef_plan_observe(plan, 0, 0, unit, 2 * unit, d.rows[0], NULL), REEF_E_ARG);
+    assert_int_equal(reef_plan_observe(plan, 0, 0, 0, unit - 1, d.rows[0], NULL), REEF_E_ARG);
+    assert_int_equal(reef_plan_observe(plan, 0, 0, 0, unit, d.rows[0], NULL), REEF_OK);
+    assert_int_equal(reef_plan_observe(plan, 1, 0, unit, 2 * unit, d.rows[0], NULL), REEF_E_ARG);
+    assert_int_equal(reef_plan_observe(plan, 0, 0, 0, unit, d.rows[0], NULL), REEF_E_ORDER);
+    assert_int_equal(reef_plan_observe(plan, 0, 0, unit, 300001, d.rows[0], NULL), REEF_OK);
+    assert_int_equal(reef_plan_solve(plan, NULL), REEF_OK);
+    reef_plan_destroy(&plan);
+    reef_agg_destroy(&agg);
+    model_destroy(&d);
+}
+
 static void bad_ranges_are_refused(void **state)
 {
     desk k;
@@ -413,6 +457,7 @@ int main(void)
         cmocka_unit_test(incomplete_coverage_is_detected),
         cmocka_unit_test(a_range_twice_is_detected),
         cmocka_unit_test(bad_ranges_are_refused),
+        cmocka_unit_test(pieces_out_of_order_are_refused),
         cmocka_unit_test(reports_need_the_grain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
