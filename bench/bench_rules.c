@@ -34,6 +34,7 @@ typedef struct bench_case {
 static const bench_case cases[] = {
     {"mean", "mean", CLEAN, false, false, false, ROWS_MAX},
     {"median", "median", CLEAN, false, false, false, ROWS_MAX},
+    {"median with trust", "median", CLEAN, false, true, false, ROWS_MAX},
     {"trimmed", "trimmed:f=20%", CLEAN, false, false, false, ROWS_MAX},
     {"meamed", "meamed:f=20%", CLEAN, false, false, false, ROWS_MAX},
     {"ref", "ref", CLEAN, false, false, false, ROWS_MAX},

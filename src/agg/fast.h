@@ -12,4 +12,7 @@ rfi_span rfi_span_of(const reef_span *span);
 /* The weighted mean, and its report: every row has its weight everywhere. */
 ptrdiff_t rfi_span_sum(reef_span *span);
 
+/* The median of rows with equal weights (kind as rfi_median_kind), and its report if that is wanted. */
+ptrdiff_t rfi_span_median(reef_span *span, int kind);
+
 #endif

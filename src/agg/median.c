@@ -60,8 +60,7 @@ static ptrdiff_t median_span(const void *params, reef_span *span)
     if (p->keep_self || !span->equal) {
         return -1;
     }
-    rfi_span inner = rfi_span_of(span);
-    return span->kernels->median(&inner, p->even);
+    return rfi_span_median(span, p->even);
 }
 
 static unsigned median_needs(const void *params)
