@@ -8,6 +8,7 @@
 #include <reef/field.h>
 #include <reef/graph.h>
 #include <reef/learn.h>
+#include <reef/merge.h>
 #include <reef/problem.h>
 #include <reef/rule.h>
 #include <reef/status.h>

@@ -2,6 +2,7 @@
 #include "io/array.h"
 
 #include "base/memory.h"
+#include "io/half.h"
 
 #include <float.h>
 #include <math.h>
@@ -49,9 +50,19 @@ static double signed_value(uint64_t bits, uint64_t sign)
     return bits & sign ? -(double)((sign - 1 - (bits & (sign - 1))) + 1) : (double)bits;
 }
 
-static double real_value(uint64_t bits, size_t size)
+static double real_value(uint64_t bits, rfi_type type)
 {
-    if (size == 4) {
+    if (type == RFI_F16 || type == RFI_BF16) {
+        uint16_t half = (uint16_t)bits;
+        float value;
+        if (type == RFI_F16) {
+            rfi_widen_f16(&half, 1, &value);
+        } else {
+            rfi_widen_bf16(&half, 1, &value);
+        }
+        return (double)value;
+    }
+    if (type == RFI_F32) {
         uint32_t word = (uint32_t)bits;
         float value;
         memcpy(&value, &word, sizeof value);
@@ -75,9 +86,11 @@ static double element(const rfi_array *array, ptrdiff_t place)
         return signed_value(bits, UINT64_C(1) << 31);
     case RFI_I64:
         return signed_value(bits, UINT64_C(1) << 63);
+    case RFI_F16:
+    case RFI_BF16:
     case RFI_F32:
     case RFI_F64:
-        return real_value(bits, size);
+        return real_value(bits, array->type);
     case RFI_BOOL:
         return bits ? 1 : 0;
     case RFI_U8:

@@ -8,7 +8,7 @@
 
 #define RFI_RANK_MAX 8
 
-/* The types, with their letter and size in npy files. */
+/* The types, with their letter and size in npy files. NumPy has no BF16. */
 #define RFI_TYPE_LIST(X)                                                                                               \
     X(RFI_BOOL, 'b', 1)                                                                                                \
     X(RFI_I8, 'i', 1)                                                                                                  \
@@ -19,6 +19,8 @@
     X(RFI_U16, 'u', 2)                                                                                                 \
     X(RFI_U32, 'u', 4)                                                                                                 \
     X(RFI_U64, 'u', 8)                                                                                                 \
+    X(RFI_F16, 'f', 2)                                                                                                 \
+    X(RFI_BF16, '\0', 2)                                                                                               \
     X(RFI_F32, 'f', 4)                                                                                                 \
     X(RFI_F64, 'f', 8)
 

@@ -3,33 +3,22 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "io/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SHOWN = 100, NAME_ROOM = 48, NAME_TRIES = 100 };
+enum { SHOWN = 100 };
 
 const char *rfi_path_show(const char *path)
 {
     size_t length = strlen(path);
     return length > SHOWN ? path + length - SHOWN : path;
-}
-
-/* "path: cannot do: reason". The number is passed, since closing a file may change errno. */
-static reef_status fail_with(reef_error *error, const char *path, const char *what, int number)
-{
-    char reason[100];
-    if (strerror_r(number, reason, sizeof reason) != 0) {
-        (void)snprintf(reason, sizeof reason, "error %d", number);
-    }
-    return rfi_fail(error, REEF_E_FILE, "%s: cannot %s: %s", rfi_path_show(path), what, reason);
 }
 
 /* ---- reading ---- */
@@ -59,7 +48,7 @@ static reef_status read_open(const reef_context *context, const char *path, int 
 {
     struct stat about;
     if (fstat(descriptor, &about) != 0) {
-        return fail_with(error, path, "look at it", errno);
+        return rfi_fail_errno(error, path, "look at it", errno);
     }
     if (!S_ISREG(about.st_mode)) {
         return rfi_fail(error, REEF_E_FILE, "%s: is not a regular file", rfi_path_show(path));
@@ -80,7 +69,7 @@ static reef_status read_open(const reef_context *context, const char *path, int 
         int number = errno;
         rfi_release(context, bytes);
         return good ? rfi_fail(error, REEF_E_FILE, "%s: changed its size while being read", rfi_path_show(path))
-                    : fail_with(error, path, "read", number);
+                    : rfi_fail_errno(error, path, "read", number);
     }
     bytes[size] = 0;
     *file = (rfi_file){bytes, size};
@@ -93,7 +82,7 @@ reef_status rfi_file_read(const reef_context *context, const char *path, size_t 
     /* O_NONBLOCK: opening a pipe would wait for a writer. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) {
-        return fail_with(error, path, "open", errno);
+        return rfi_fail_errno(error, path, "open", errno);
     }
     reef_status status = read_open(context, path, descriptor, limit, file, error);
     (void)close(descriptor);
@@ -108,95 +97,19 @@ void rfi_file_free(const reef_context *context, rfi_file *file)
 
 /* ---- writing ---- */
 
-/* False with errno set. */
-static bool write_all(int descriptor, const unsigned char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t step = write(descriptor, bytes, size);
-        if (step < 0 && errno == EINTR) {
-            continue;
-        }
-        if (step < 0) {
-            return false;
-        }
-        bytes += step;
-        size -= (size_t)step;
-    }
-    return true;
-}
-
-/* Creates a file that did not exist, path with a number after it; its descriptor or -1. */
-static int open_temporary(const char *path, char *name, size_t room)
-{
-    for (int i = 0; i < NAME_TRIES; i++) {
-        (void)snprintf(name, room, "%s.%ld-%d.tmp", path, (long)getpid(), i);
-        int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST) {
-            return descriptor;
-        }
-    }
-    return -1;
-}
-
-/* The rename itself reaches the disk only with its folder. A file system that cannot flush folders is no reason to fail:
- * the file is complete either way. */
-static void flush_folder(char *name)
-{
-    char *slash = strrchr(name, '/');
-    if (slash) {
-        slash[slash == name ? 1 : 0] = '\0';
-    }
-    int folder = open(slash ? name : ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-    if (folder >= 0) {
-        (void)fsync(folder);
-        (void)close(folder);
-    }
-}
-
-/* Writes and flushes the pieces and closes the descriptor; 0 or an errno. */
-static int fill(int descriptor, const rfi_piece *pieces, ptrdiff_t count)
-{
-    int number = 0;
-    for (ptrdiff_t i = 0; i < count && !number; i++) {
-        number = write_all(descriptor, pieces[i].bytes, pieces[i].size) ? 0 : errno;
-    }
-    if (!number && fsync(descriptor) != 0) {
-        number = errno;
-    }
-    if (close(descriptor) != 0 && !number) {
-        number = errno;
-    }
-    return number;
-}
-
-static reef_status write_via(const char *path, char *name, size_t room, const rfi_piece *pieces, ptrdiff_t count,
-                             reef_error *error)
-{
-    int descriptor = open_temporary(path, name, room);
-    if (descriptor < 0) {
-        return fail_with(error, path, "make a file beside it", errno);
-    }
-    int number = fill(descriptor, pieces, count);
-    if (!number && rename(name, path) != 0) {
-        number = errno;
-    }
-    if (number) {
-        (void)unlink(name);
-        return fail_with(error, path, "write", number);
-    }
-    flush_folder(name);
-    return REEF_OK;
-}
-
 reef_status rfi_file_write(const reef_context *context, const char *path, const rfi_piece *pieces, ptrdiff_t count,
                            reef_error *error)
 {
-    size_t room = strlen(path) + NAME_ROOM;
-    char *name = rfi_allocate(context, room);
-    if (!name) {
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to write it", rfi_path_show(path));
+    rfi_writer writer;
+    size_t offset = 0;
+    reef_status status = rfi_writer_open(context, &writer, path, error);
+    for (ptrdiff_t i = 0; status == REEF_OK && i < count; i++) {
+        status = rfi_writer_put(&writer, offset, pieces[i].bytes, pieces[i].size, error);
+        offset += pieces[i].size;
     }
-    reef_status status = write_via(path, name, room, pieces, count, error);
-    rfi_release(context, name);
+    if (status == REEF_OK) {
+        return rfi_writer_commit(&writer, error);
+    }
+    rfi_writer_abandon(&writer);
     return status;
 }

@@ -83,7 +83,7 @@ static reef_status unsupported(const cursor *c, rfi_slice text)
     char shown[RFI_SHOWN_SIZE];
     return rfi_fail(c->error, REEF_E_FORMAT,
                     "%s: elements of type '%s' are not supported; "
-                    "b1, i1, i2, i4, i8, u1, u2, u4, u8, f4 and f8 are",
+                    "b1, i1, i2, i4, i8, u1, u2, u4, u8, f2, f4 and f8 are",
                     rfi_path_show(c->name), rfi_shown(text, shown));
 }
 
@@ -107,7 +107,7 @@ static reef_status read_type(cursor *c, rfi_array *array)
     }
     char order = text.text[0];
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        bool same = types[i].letter == text.text[1] && types[i].size == text.text[2] - '0';
+        bool same = types[i].letter != '\0' && types[i].letter == text.text[1] && types[i].size == text.text[2] - '0';
         if (same && (types[i].size == 1 || order != '|')) {
             array->type = types[i].type;
             array->big_endian = order == '>' || (order == '=' && machine_is_big());
@@ -223,38 +223,65 @@ static reef_status check_size(const rfi_array *array, const char *name, size_t r
     return REEF_OK;
 }
 
-reef_status rfi_npy_read(const void *bytes, size_t size, const char *name, rfi_array *array, reef_error *error)
+/* Finds the header: its text is bytes[*start .. *start + *length). */
+static reef_status find_header(const unsigned char *b, size_t have, size_t size, const char *shown, size_t *start,
+                               size_t *length, reef_error *error)
 {
-    const unsigned char *b = bytes;
-    const char *shown = rfi_path_show(name);
-    if (size < MAGIC + 4 || memcmp(b, magic, MAGIC) != 0) {
+    if (have < MAGIC + 4 || memcmp(b, magic, MAGIC) != 0) {
         return rfi_fail(error, REEF_E_FORMAT, "%s: byte 0: this is no .npy file", shown);
     }
     if (b[6] < 1 || b[6] > 3 || b[7] != 0) {
         return rfi_fail(error, REEF_E_FORMAT, "%s: byte 6: version %d.%d is unknown; 1.0, 2.0 and 3.0 are read", shown,
                         b[6], b[7]);
     }
-    size_t start = b[6] == 1 ? MAGIC + 4 : MAGIC + 6;
-    size_t length = b[8] | (size_t)b[9] << 8;
-    if (b[6] > 1 && size >= start) {
-        length |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
+    *start = b[6] == 1 ? MAGIC + 4 : MAGIC + 6;
+    *length = b[8] | (size_t)b[9] << 8;
+    if (b[6] > 1 && have >= *start) {
+        *length |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
     }
-    if (size < start || length > size - start) {
+    if (size < *start || *length > size - *start) {
         return rfi_fail(error, REEF_E_FORMAT, "%s: byte 8: the file ends within its header", shown);
     }
-    const char *text = (const char *)b + start;
-    cursor c = {name, text, text, text + length, start, error};
+    if (*length > have - *start) {
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 8: its header has %zu bytes; at most %zu are read", shown,
+                        *length, have - *start);
+    }
+    return REEF_OK;
+}
+
+reef_status rfi_npy_look(const void *bytes, size_t have, size_t size, const char *name, rfi_array *array, size_t *start,
+                         reef_error *error)
+{
+    size_t first = 0;
+    size_t length = 0;
+    const char *shown = rfi_path_show(name);
+    reef_status status = find_header(bytes, have, size, shown, &first, &length, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    const char *text = (const char *)bytes + first;
+    cursor c = {name, text, text, text + length, first, error};
     rfi_array found = {0};
-    reef_status status = read_header(&c, &found);
+    status = read_header(&c, &found);
     if (status == REEF_OK && !rfi_array_measure(&found)) {
         status = rfi_fail(error, REEF_E_OVERFLOW, "%s: its shape has more elements than memory can hold", shown);
     }
     if (status == REEF_OK) {
-        status = check_size(&found, name, size - start - length, start + length, error);
+        status = check_size(&found, name, size - first - length, first + length, error);
     }
     if (status == REEF_OK) {
-        found.data = b + start + length;
         *array = found;
+        *start = first + length;
+    }
+    return status;
+}
+
+reef_status rfi_npy_read(const void *bytes, size_t size, const char *name, rfi_array *array, reef_error *error)
+{
+    size_t start = 0;
+    reef_status status = rfi_npy_look(bytes, size, size, name, array, &start, error);
+    if (status == REEF_OK) {
+        array->data = (const unsigned char *)bytes + start;
     }
     return status;
 }

@@ -3,7 +3,7 @@
  *   \x93NUMPY  major minor  length (2 bytes in version 1, else 4)  header  data
  *   header: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } padded with blanks, then a newline
  *
- * Types: b1, i1 i2 i4 i8, u1 u2 u4 u8, f4 f8, either byte order. Anything else (objects, records, complex, half, text) is
+ * Types: b1, i1 i2 i4 i8, u1 u2 u4 u8, f2 f4 f8, either byte order. Anything else (objects, records, complex, text) is
  * refused. The data must fill the file exactly. */
 #ifndef RFI_IO_NPY_H
 #define RFI_IO_NPY_H
@@ -13,6 +13,13 @@
 
 /* Looks at the bytes of a file; the array points into them. `name` is for messages. */
 reef_status rfi_npy_read(const void *bytes, size_t size, const char *name, rfi_array *array, reef_error *error);
+
+/* The most that rfi_npy_look needs of a file. */
+#define RFI_NPY_LOOK_MAX 65664
+/* The same from the first `have` bytes of a file of `size` bytes, for files that do not fit in memory: array->data is NULL, *start
+ * is where the data begin. */
+reef_status rfi_npy_look(const void *bytes, size_t have, size_t size, const char *name, rfi_array *array, size_t *start,
+                         reef_error *error);
 
 /* Room for the magic and header of any file written here. */
 #define RFI_NPY_HEADER_MAX 448
