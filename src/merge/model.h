@@ -26,7 +26,7 @@ typedef struct rfi_model {
 reef_status rfi_model_open(const reef_context *context, rfi_model *model, const char *path, reef_error *error);
 void rfi_model_close(const reef_context *context, rfi_model *model);
 
-/* REEF_E_FORMAT with the first difference between two models in format, names, types or shapes. */
+/* REEF_E_ARG with the first difference between two models in format, names, types or shapes. */
 reef_status rfi_model_compare(const rfi_model *model, const rfi_model *reference, reef_error *error);
 
 /* True for the types that are aggregated. */
