@@ -2,8 +2,8 @@
 #ifndef REEF_TOOLS_COMMANDS_H
 #define REEF_TOOLS_COMMANDS_H
 
-/* 0: done; 1: the job failed; 2: the command line is wrong. */
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* 0: done; 1: the job failed; 2: the command line is wrong; 3: a file is malformed. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MALFORMED = 3 };
 
 typedef struct command {
     const char *name;
@@ -12,6 +12,7 @@ typedef struct command {
     int (*run)(int argc, char **argv);
 } command;
 
+extern const command command_aggregate;
 extern const command command_demo;
 extern const command command_list;
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const command *const commands[] = {&command_demo, &command_list};
+static const command *const commands[] = {&command_aggregate, &command_demo, &command_list};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *to)
@@ -17,7 +17,8 @@ static void print_help(FILE *to)
     }
     fprintf(to, "  %-10s %s\n", "help", "show this, or the help of a command");
     fprintf(to, "  %-10s %s\n", "version", "print the version");
-    fprintf(to, "\n`reef COMMAND --help` tells more. Exit codes: 0 done, 1 the job failed, 2 wrong usage.\n");
+    fprintf(to, "\n`reef COMMAND --help` tells more. Exit codes: 0 done, 1 the job failed, 2 wrong usage, 3 a "
+                "malformed file.\n");
 }
 
 static const command *find(const char *name)

@@ -1,0 +1,412 @@
+/* reef aggregate: model files into one, and who was believed. */
+#include "commands.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <reef/reef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RULE_TEXT = 4200, NAME_SHOWN = 40 };
+
+/* What the command line says. */
+typedef struct request {
+    reef_merge_options merge;
+    const char *rule, *nan, *out, *trust;
+    const char *weights_text;
+    double *weights;
+    long threads;
+    bool quiet;
+    const char *const *paths;
+    ptrdiff_t count;
+    char spec[RULE_TEXT]; /* rule with nan= */
+} request;
+
+/* Progress on a terminal, once a second after the first two. */
+typedef struct meter {
+    double start, last;
+    bool shown;
+} meter;
+
+static const char usage[] =
+    "Usage: reef aggregate [OPTIONS] MODEL... -o OUT\n\n"
+    "Merges checkpoints of the same model into one, so that bad ones among them do little harm, and tells who was\n"
+    "believed. Files are safetensors or npy; OUT has the format of MODEL. Files of any size are read in blocks.\n\n"
+    "  -o, --output OUT      where the result goes; written beside it first, then renamed\n"
+    "  -r, --rule SPEC       rule, as in `reef list`; default: ref. \"vref\", \"nnm:f=2 | ref\", ...\n"
+    "  -w, --weights W,W,... one weight per file, by size of its data for instance; default: equal\n"
+    "      --whole-model     rules that compare whole vectors see the model as one (default)\n"
+    "      --per-tensor      they judge each tensor by itself\n"
+    "      --nan POLICY      files with NaN or Inf: drop-row (default: leave the file out), drop-coordinate, error\n"
+    "      --integers HOW    tensors of whole numbers or truth values, element by element: majority (default; where\n"
+    "                        there is none, from the most trusted file), trusted (from that file)\n"
+    "      --drop-bad        go on without files that cannot be read or differ from most others\n"
+    "      --trust FILE      write the table of trust as csv\n"
+    "      --threads N       default: all processors\n"
+    "      --memory MB       for blocks of the files; default: 128\n"
+    "  -q, --quiet           no table\n\n"
+    "Trust is the mean effective weight of a file over its fair share: 1 fully believed, 0 ignored. `rejected` is the\n"
+    "share of the numbers at which it had no say.\n\n"
+    "Exit codes: 0 done, 1 the job failed (files differ, cannot be read or written, too many liars), 2 wrong usage,\n"
+    "3 a file is malformed.\n\n"
+    "  reef aggregate site*.safetensors -o merged.safetensors\n"
+    "  reef aggregate --rule vref --trust trust.csv a.safetensors b.safetensors c.safetensors -o merged.safetensors\n";
+
+/* ---- the command line ---- */
+
+static int complain(const char *what, const char *value)
+{
+    fprintf(stderr, "reef aggregate: %s%s%s; see `reef aggregate --help`\n", what, value ? " " : "",
+            value ? value : "");
+    return EXIT_USAGE;
+}
+
+/* A whole number from 1 to most. */
+static bool read_count(const char *text, long most, long *number)
+{
+    char *end = NULL;
+    errno = 0;
+    *number = strtol(text, &end, 10);
+    return end != text && *end == '\0' && errno == 0 && *number >= 1 && *number <= most;
+}
+
+/* As many numbers as files, with commas between them; the library judges their values. */
+static bool read_weights(request *r)
+{
+    const char *at = r->weights_text;
+    r->weights = calloc((size_t)r->count, sizeof *r->weights);
+    for (ptrdiff_t i = 0; r->weights && i < r->count; i++) {
+        char *end = NULL;
+        r->weights[i] = strtod(at, &end);
+        if (end == at || *end != (i + 1 < r->count ? ',' : '\0')) {
+            return false;
+        }
+        at = end + 1;
+    }
+    r->merge.weights = r->weights;
+    return r->weights != NULL;
+}
+
+enum { OPT_WHOLE = 256, OPT_TENSOR, OPT_NAN, OPT_INTEGERS, OPT_DROP, OPT_TRUST, OPT_THREADS, OPT_MEMORY };
+
+static int read_option(request *r, int option, const char *value)
+{
+    long number = 0;
+    switch (option) {
+    case 'o':
+        r->out = value;
+        return EXIT_DONE;
+    case 'r':
+        r->rule = value;
+        return EXIT_DONE;
+    case 'w':
+        r->weights_text = value;
+        return EXIT_DONE;
+    case 'q':
+        r->quiet = true;
+        return EXIT_DONE;
+    case OPT_WHOLE:
+        r->merge.per_tensor = false;
+        return EXIT_DONE;
+    case OPT_TENSOR:
+        r->merge.per_tensor = true;
+        return EXIT_DONE;
+    case OPT_NAN:
+        r->nan = value;
+        return EXIT_DONE;
+    case OPT_INTEGERS:
+        r->merge.integers = strcmp(value, "trusted") == 0 ? REEF_MERGE_TRUSTED : REEF_MERGE_MAJORITY;
+        return strcmp(value, "trusted") == 0 || strcmp(value, "majority") == 0
+                   ? EXIT_DONE
+                   : complain("--integers takes majority or trusted, not", value);
+    case OPT_DROP:
+        r->merge.drop_bad = true;
+        return EXIT_DONE;
+    case OPT_TRUST:
+        r->trust = value;
+        return EXIT_DONE;
+    case OPT_THREADS:
+        return read_count(value, REEF_THREADS_MAX, &r->threads) ? EXIT_DONE
+                                                                : complain("--threads takes 1 to 1024, not", value);
+    case OPT_MEMORY:
+        if (!read_count(value, 1L << 20, &number)) {
+            return complain("--memory takes megabytes, 1 to 1048576, not", value);
+        }
+        r->merge.memory = (size_t)number << 20;
+        return EXIT_DONE;
+    default: /* getopt has complained */
+        fprintf(stderr, "see `reef aggregate --help`\n");
+        return EXIT_USAGE;
+    }
+}
+
+static int read_options(request *r, int argc, char **argv, bool *help)
+{
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"rule", required_argument, NULL, 'r'},
+                                            {"weights", required_argument, NULL, 'w'},
+                                            {"quiet", no_argument, NULL, 'q'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"whole-model", no_argument, NULL, OPT_WHOLE},
+                                            {"per-tensor", no_argument, NULL, OPT_TENSOR},
+                                            {"nan", required_argument, NULL, OPT_NAN},
+                                            {"integers", required_argument, NULL, OPT_INTEGERS},
+                                            {"drop-bad", no_argument, NULL, OPT_DROP},
+                                            {"trust", required_argument, NULL, OPT_TRUST},
+                                            {"threads", required_argument, NULL, OPT_THREADS},
+                                            {"memory", required_argument, NULL, OPT_MEMORY},
+                                            {NULL, 0, NULL, 0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "o:r:w:qh", options, NULL)) != -1) {
+        if (option == 'h') {
+            *help = true;
+            return EXIT_DONE;
+        }
+        int code = read_option(r, option, optarg);
+        if (code != EXIT_DONE) {
+            return code;
+        }
+    }
+    r->paths = (const char *const *)argv + optind;
+    r->count = argc - optind;
+    return EXIT_DONE;
+}
+
+/* The spec with --nan in it, checked before any file is touched. */
+static int make_spec(request *r)
+{
+    reef_agg *agg = NULL;
+    reef_error error;
+    const char *last = strrchr(r->rule, '|');
+    bool parameters = strchr(last ? last : r->rule, ':') != NULL;
+    int length = snprintf(r->spec, sizeof r->spec, "%s%s%s", r->rule, r->nan ? (parameters ? ",nan=" : ":nan=") : "",
+                          r->nan ? r->nan : "");
+    if (length < 0 || (size_t)length >= sizeof r->spec) {
+        return complain("the rule is too long", NULL);
+    }
+    if (reef_agg_create(&agg, r->spec, &error) != REEF_OK) {
+        fprintf(stderr, "reef aggregate: %s\n", error.text);
+        return EXIT_USAGE;
+    }
+    reef_agg_destroy(&agg);
+    r->merge.rule = r->spec;
+    return EXIT_DONE;
+}
+
+static int read_request(request *r, int argc, char **argv, bool *help)
+{
+    int code = read_options(r, argc, argv, help);
+    if (code != EXIT_DONE || *help) {
+        return code;
+    }
+    if (r->count == 0 || !r->out) {
+        return complain(r->out ? "no model given" : "-o OUT is missing", NULL);
+    }
+    if (r->weights_text && !read_weights(r)) {
+        return complain("--weights takes one number per file, with commas between them, not", r->weights_text);
+    }
+    return make_spec(r);
+}
+
+/* ---- what is printed ---- */
+
+static const char *show(const char *path)
+{
+    size_t length = strlen(path);
+    return length > NAME_SHOWN ? path + length - NAME_SHOWN : path;
+}
+
+static const char *reason_of(const reef_merge_file *file)
+{
+    static const char *const reasons[] = {"used", "weight 0", "NaN or Inf", "bad file"};
+    return reasons[file->reason];
+}
+
+static void print_table(const request *r, const reef_merge_report *report)
+{
+    int width = 4;
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        int length = (int)strlen(show(r->paths[i]));
+        width = length > width ? length : width;
+    }
+    printf("%-*s  %8s  %6s  %8s  %s\n", width, "file", "weight", "trust", "rejected", "fate");
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        const reef_merge_file *file = &report->files[i];
+        printf("%-*s  %8.4g  %6.3f  %6.1f %%  %s\n", width, show(r->paths[i]), r->weights ? r->weights[i] : 1.0,
+               file->trust, 100 * file->rejected, reason_of(file));
+    }
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        if (report->files[i].why[0]) {
+            printf("left out: %s\n", report->files[i].why);
+        }
+    }
+}
+
+static void print_integers(const request *r, const reef_merge_report *report)
+{
+    printf("%lld integer or boolean %s with %lld %s, not averaged: ", (long long)report->integer_tensors,
+           report->integer_tensors == 1 ? "tensor" : "tensors", (long long)report->integers,
+           report->integers == 1 ? "element" : "elements");
+    if (r->merge.integers == REEF_MERGE_TRUSTED) {
+        printf("taken from %s, the most trusted file; the files differ at %lld\n", show(r->paths[report->trusted]),
+               (long long)report->disputed);
+        return;
+    }
+    printf("by majority; the files differ at %lld", (long long)report->disputed);
+    if (report->undecided) {
+        printf(", %lld without a majority taken from %s, the most trusted file", (long long)report->undecided,
+               show(r->paths[report->trusted]));
+    }
+    printf("\n");
+}
+
+static void print_report(const request *r, const reef_merge_report *report)
+{
+    ptrdiff_t used = 0;
+    print_table(r, report);
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        used += report->files[i].reason == REEF_MERGE_USED;
+    }
+    printf("%lld numbers in %lld %s of %td files by %s, %s\n", (long long)report->numbers,
+           (long long)(report->tensors - report->integer_tensors),
+           report->tensors - report->integer_tensors == 1 ? "tensor" : "tensors", used, r->spec,
+           r->merge.per_tensor ? "each tensor by itself" : "the model as a whole");
+    if (report->integer_tensors) {
+        print_integers(r, report);
+    }
+    if (report->masked) {
+        printf("%lld entries were NaN or Inf and left out\n", (long long)report->masked);
+    }
+    if (report->unconverged) {
+        printf("%lld times the iteration ended before its tolerance\n", (long long)report->unconverged);
+    }
+}
+
+/* A field of a csv line, quoted. */
+static void put_quoted(FILE *to, const char *text)
+{
+    (void)fputc('"', to);
+    for (; *text; text++) {
+        (void)fputs(*text == '"' ? "\"\"" : (char[2]){*text, '\0'}, to);
+    }
+    (void)fputc('"', to);
+}
+
+static int write_trust(const request *r, const reef_merge_report *report)
+{
+    FILE *to = fopen(r->trust, "w");
+    if (!to) {
+        fprintf(stderr, "reef aggregate: %s: cannot open: %s\n", r->trust, strerror(errno));
+        return EXIT_FAILED;
+    }
+    (void)fprintf(to, "file,weight,trust,rejected,fate,why\n");
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        const reef_merge_file *file = &report->files[i];
+        put_quoted(to, r->paths[i]);
+        (void)fprintf(to, ",%.17g,%.17g,%.17g,%s,", r->weights ? r->weights[i] : 1.0, file->trust, file->rejected,
+                      reason_of(file));
+        put_quoted(to, file->why);
+        (void)fputc('\n', to);
+    }
+    bool bad = ferror(to) != 0;
+    if (fclose(to) != 0 || bad) {
+        fprintf(stderr, "reef aggregate: %s: cannot write: %s\n", r->trust, strerror(errno));
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void show_progress(void *user, double share)
+{
+    meter *m = user;
+    double now = seconds();
+    if (now - m->start > 2 && now - m->last > 0.5) {
+        fprintf(stderr, "\r%3.0f %%", 100 * share);
+        m->last = now;
+        m->shown = true;
+    }
+}
+
+/* ---- the job ---- */
+
+static int code_of(reef_status status)
+{
+    if (status == REEF_OK) {
+        return EXIT_DONE;
+    }
+    return status == REEF_E_FORMAT || status == REEF_E_OVERFLOW ? EXIT_MALFORMED : EXIT_FAILED;
+}
+
+static reef_status merge(request *r, reef_merge_report *report, reef_error *error)
+{
+    reef_context *context = NULL;
+    meter m = {.start = seconds()};
+    if (isatty(STDERR_FILENO)) {
+        r->merge.progress = show_progress;
+        r->merge.user = &m;
+    }
+    reef_status status = reef_context_create(&context, NULL, error);
+    if (status == REEF_OK && r->threads) {
+        status = reef_context_set_threads(context, r->threads, error);
+    }
+    if (status == REEF_OK) {
+        status = reef_merge_files(context, &r->merge, r->paths, r->count, r->out, report, error);
+    }
+    reef_context_destroy(&context);
+    if (m.shown) {
+        fprintf(stderr, "\r      \r");
+    }
+    return status;
+}
+
+static int do_request(request *r)
+{
+    reef_error error = {REEF_OK, ""};
+    reef_merge_report report = {.files = calloc((size_t)r->count, sizeof *report.files)};
+    if (!report.files) {
+        fprintf(stderr, "reef aggregate: no memory for %td files\n", r->count);
+        return EXIT_FAILED;
+    }
+    int code = code_of(merge(r, &report, &error));
+    if (code != EXIT_DONE) {
+        fprintf(stderr, "reef aggregate: %s\n", error.text);
+    } else if (!r->quiet) {
+        print_report(r, &report);
+    }
+    if (code == EXIT_DONE && r->trust) {
+        code = write_trust(r, &report);
+    }
+    free(report.files);
+    return code;
+}
+
+static int run_aggregate(int argc, char **argv)
+{
+    request r = {.rule = "ref"};
+    bool help = false;
+    int code = read_request(&r, argc, argv, &help);
+    if (help) {
+        (void)fputs(usage, stdout);
+    } else if (code == EXIT_DONE) {
+        code = do_request(&r);
+    }
+    free(r.weights);
+    return code;
+}
+
+const command command_aggregate = {
+    "aggregate",
+    "merge model files (safetensors, npy) into one, and tell who was believed",
+    usage,
+    run_aggregate,
+};
