@@ -194,9 +194,9 @@ static reef_status prepare_learner(reef_run *run, rfi_learner *learner, reef_err
     }
     for (ptrdiff_t i = 0; status == REEF_OK && i < run->size_count; i++) {
         status = make_plan(run, &learner->appliers[i], run->sizes[i], workers, error);
-    }
-    if (status == REEF_OK && run->setup.trust && run->largest > 0) {
-        status = reef_report_create_in(run->context, &learner->report, run->largest, error);
+        if (status == REEF_OK && run->setup.trust) {
+            status = reef_report_create_in(run->context, &learner->appliers[i].report, run->sizes[i], error);
+        }
     }
     return status;
 }
@@ -333,9 +333,9 @@ void rfi_combine_free(reef_run *run)
         rfi_learner *learner = &run->learners[i];
         for (ptrdiff_t j = 0; learner->appliers && j < run->size_count; j++) {
             reef_plan_destroy(&learner->appliers[j].plan);
+            reef_report_destroy(&learner->appliers[j].report);
         }
         reef_plan_destroy(&learner->trial.plan);
-        reef_report_destroy(&learner->report);
         rfi_release(run->context, learner->appliers);
     }
     for (ptrdiff_t i = 0; run->states && i < run->classes; i++) {
@@ -411,7 +411,7 @@ static void keep_trust(reef_run *run, rfi_learner *learner, ptrdiff_t class, con
 {
     double sum = sum_of(learner->weights, count);
     double expected = sum_of(learner->expected, count);
-    const double *given = believed ? reef_report_trust(learner->report) : NULL;
+    const double *given = believed ? reef_report_trust(applier_for(run, learner, count)->report) : NULL;
     ptrdiff_t at = class * run->largest;
     run->trust_counts[class] = count;
     for (ptrdiff_t i = 0; i < count; i++) {
@@ -436,7 +436,7 @@ static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const he
                               .self = self,
                               .round = run->round,
                               .state = run->states ? run->states[class] : NULL};
-    reef_status status = reef_plan_apply(applier->plan, &input, out, learner->report, NULL);
+    reef_status status = reef_plan_apply(applier->plan, &input, out, applier->report, NULL);
     learner->counts.dropped += applier->plan->dropped * (run->class_size ? run->class_size[class] : 1);
     return status == REEF_OK;
 }

@@ -42,6 +42,7 @@ typedef struct rfi_adapt {
 /* A rule applied again and again to at most `rows` rows by one worker. */
 typedef struct rfi_applier {
     reef_plan *plan;
+    reef_report *report; /* of as many rows; NULL: none is kept */
     ptrdiff_t rows;
 } rfi_applier;
 
@@ -60,7 +61,6 @@ typedef struct rfi_learner {
     rfi_applier trial;       /* the rule in force, as attacks may try it; up to K rows; or none */
     const void **trial_rows; /* K, with it */
     double *trial_weights;
-    reef_report *report;
     reef_run_counts counts; /* of the current round, added up afterwards */
     float *spare;           /* one row */
 } rfi_learner;
