@@ -41,11 +41,11 @@ typedef struct reef_run_setup {
 /* Counters since round 0, over all lanes alike. */
 typedef struct reef_run_counts {
     int64_t rounds;
-    int64_t messages;  /* sent from one agent to another or between agent and server */
+    int64_t messages;  /* that came from one agent to another or between agent and server, an agent's own not counted */
     int64_t bytes;     /* of one repetition's numbers in them */
     int64_t gradients; /* computed */
     int64_t kept;      /* combines without a usable message: the agent kept its own phi, the server its model */
-    int64_t dropped;   /* rows left out by the rule because they held NaN or Inf */
+    int64_t dropped;   /* rows left out by the rule because they held NaN or Inf, at each receiver */
     int64_t silent;    /* expected messages that never came: silent liars, failed agents */
     int64_t late;      /* messages that came too late to be used */
 } reef_run_counts;
@@ -74,7 +74,8 @@ REEF_API ptrdiff_t reef_run_trust(const reef_run *run, ptrdiff_t receiver, int32
                                   ptrdiff_t room);
 
 /* The state of a run, to go on with later: written atomically. Loading needs a run created from the same setup (checked), at any
- * round; it fails without changing the run if the file is not whole or not its own. */
+ * round; it fails without changing the run if the file is not whole or not its own. Trust is not saved: it is known again after the
+ * next round. */
 REEF_API reef_status reef_run_save(const reef_run *run, const char *path, reef_error *error);
 REEF_API reef_status reef_run_load(reef_run *run, const char *path, reef_error *error);
 
