@@ -1,66 +1,100 @@
 /* Speed of the rules against the mean of the same rows: what robustness costs in time.
  *
- * Each line is one configuration (number of rows K, threads, data, alignment). In every repeat all rules run once, one after the
- * other, the mean among them, so that what else the machine does hits them alike; reported is the time of a rule over that of the mean, from
- * the smallest times and from the medians. Times are wall-clock times of the public call reef_plan_apply with its default options.
+ * Each line is one rule on one configuration (number of rows K, threads, data, type, alignment). In every repeat all rules of a
+ * configuration run once, one after the other, the mean and a plain reading of all bytes among them, so that what else the machine does
+ * hits them alike; reported is the time of a rule over that of the mean, from the smallest times and from the medians. Times are
+ * wall-clock times of the public call reef_plan_apply with its default options.
  *
- * usage: bench_rules [--megabytes N] [--repeats N] [--json FILE] [K...]
+ * usage: bench_rules [--megabytes N] [--repeats N] [--cpu] [--rules TEXT] [--json FILE] [K...]
+ *   --megabytes N   of rows, 500 unless told: more than the caches hold
+ *   --repeats N     7 unless told
+ *   --cpu           processor time per thread, where other programs keep the machine busy
+ *   --rules TEXT    only the rules (and the mean) whose name contains TEXT
+ *   --json FILE     each line also there, as JSON
+ *   K...            numbers of rows, 4 8 16 31 32 33 64 128 512 1024 unless told
  */
 #include <reef/reef.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { ROWS_MAX = 1024, REPEATS_MAX = 99, CASES_MAX = 24 };
+enum { ROWS_MAX = 1024, REPEATS_MAX = 99, THREADS_MAX = 64 };
 
 typedef enum data_kind { CLEAN, FAR, TAILS, EDGE } data_kind;
 static const char *const data_names[] = {"clean", "20% far", "t2 tails", "20% at edge"};
 
+/* Data in memory: what all cases of one configuration share. */
+typedef struct layout {
+    data_kind kind;
+    bool shifted; /* rows at +16 bytes, as malloc and numpy give them */
+    bool wide;    /* float64 */
+} layout;
+
+static const layout layouts[] = {
+    {CLEAN, false, false}, {CLEAN, true, false}, {FAR, false, false},
+    {TAILS, false, false}, {EDGE, false, false}, {CLEAN, false, true},
+};
+enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
+
+/* Number of rows from which a rule is left out because its cost grows like K^2; ALWAYS, or USUAL: also left out for 4, 31 and 33. */
+enum { ALWAYS = 0, USUAL = 1, SQUARE = 2 };
+
 /* One thing to time. */
 typedef struct bench_case {
     const char *name;
-    const char *spec;
-    data_kind data;
-    bool shifted; /* rows at +16 bytes, as malloc and numpy give them */
+    const char *spec; /* NULL: reading alone */
+    int layout;       /* index into layouts, -1: every one */
+    int when;
     bool report;
     bool weighted;
-    ptrdiff_t rows_max; /* skipped above: its cost grows like the square of K */
+    const char *isa; /* REEF_ISA, NULL: the best */
 } bench_case;
 
 static const bench_case cases[] = {
-    {"mean", "mean", CLEAN, false, false, false, ROWS_MAX},
-    {"median", "median", CLEAN, false, false, false, ROWS_MAX},
-    {"median with trust", "median", CLEAN, false, true, false, ROWS_MAX},
-    {"trimmed", "trimmed:f=20%", CLEAN, false, false, false, ROWS_MAX},
-    {"meamed", "meamed:f=20%", CLEAN, false, false, false, ROWS_MAX},
-    {"ref", "ref", CLEAN, false, false, false, ROWS_MAX},
-    {"ref", "ref", FAR, false, false, false, ROWS_MAX},
-    {"ref", "ref", TAILS, false, false, false, ROWS_MAX},
-    {"ref", "ref", EDGE, false, false, false, ROWS_MAX},
-    {"ref, rows at +16 bytes", "ref", CLEAN, true, false, false, ROWS_MAX},
-    {"ref with trust", "ref", CLEAN, false, true, false, ROWS_MAX},
-    {"ref, unequal weights", "ref", CLEAN, false, false, true, ROWS_MAX},
-    {"huber", "huber", CLEAN, false, false, false, ROWS_MAX},
-    {"krum", "krum:f=20%", CLEAN, false, false, false, 128},
-    {"geomed", "geomed", CLEAN, false, false, false, 128},
-    {"vref", "vref", CLEAN, false, false, false, 128},
-    {"vref:block=4096", "vref:block=4096", CLEAN, false, false, false, 128},
+    {.name = "mean", .spec = "mean", .layout = -1},
+    {.name = "(reading)", .layout = -1},
+    {.name = "median", .spec = "median"},
+    {.name = "median, trust", .spec = "median", .report = true, .when = USUAL},
+    {.name = "trimmed", .spec = "trimmed:f=20%"},
+    {.name = "meamed", .spec = "meamed:f=20%", .when = USUAL},
+    {.name = "ref", .spec = "ref"},
+    {.name = "ref, trust", .spec = "ref", .report = true},
+    {.name = "ref, weights", .spec = "ref", .weighted = true},
+    {.name = "huber", .spec = "huber", .when = USUAL},
+    {.name = "krum", .spec = "krum:f=20%", .when = SQUARE},
+    {.name = "geomed", .spec = "geomed", .when = SQUARE},
+    {.name = "vref", .spec = "vref", .when = SQUARE},
+    {.name = "vref, blocks", .spec = "vref:block=4096", .when = SQUARE},
+    {.name = "median, AVX2", .spec = "median", .when = USUAL, .isa = "avx2"},
+    {.name = "ref, AVX2", .spec = "ref", .when = USUAL, .isa = "avx2"},
+    {.name = "ref", .spec = "ref", .layout = 1},
+    {.name = "ref", .spec = "ref", .layout = 2},
+    {.name = "ref", .spec = "ref", .layout = 3},
+    {.name = "ref", .spec = "ref", .layout = 4},
+    {.name = "ref", .spec = "ref", .layout = 5},
 };
-enum { CASES = sizeof cases / sizeof cases[0] };
+enum { CASES = sizeof cases / sizeof cases[0], MEAN = 0 };
 
 typedef struct bench {
     ptrdiff_t k;
-    ptrdiff_t m;
+    ptrdiff_t m; /* numbers in a row: half as many of float64 */
+    int layout;  /* now in memory */
+    int threads;
     char *memory;  /* K rows, one behind the other with a gap */
     size_t stride; /* bytes from row to row */
     float *noise;  /* a table of normal numbers, and one of heavy-tailed ones behind it */
-    float *out;
+    double *out;
     double times[CASES][REPEATS_MAX];
+    ptrdiff_t passes[CASES]; /* over the rows */
     int repeats;
+    bool cpu;         /* processor time per thread, not wall-clock time */
+    const char *only; /* rules whose name contains it */
     FILE *json;
 } bench;
 
@@ -99,27 +133,39 @@ static float value_of(const bench *b, data_kind kind, ptrdiff_t l, ptrdiff_t m)
     return centre + 0.01F * own;
 }
 
-static const void *row_of(const bench *b, ptrdiff_t l, bool shifted)
+static size_t width(const bench *b)
 {
-    return b->memory + (size_t)l * b->stride + (shifted ? 16 : 0);
+    return layouts[b->layout].wide ? sizeof(double) : sizeof(float);
 }
 
-static void fill(bench *b, data_kind kind, bool shifted)
+static char *row_of(const bench *b, ptrdiff_t l)
 {
+    return b->memory + (size_t)l * b->stride + (layouts[b->layout].shifted ? 16 : 0);
+}
+
+static void fill(bench *b)
+{
+    const layout *form = &layouts[b->layout];
     for (ptrdiff_t l = 0; l < b->k; l++) {
-        char *row = b->memory + (size_t)l * b->stride + (shifted ? 16 : 0);
+        char *row = row_of(b, l);
         for (ptrdiff_t m = 0; m < b->m; m++) {
-            float value = value_of(b, kind, l, m);
-            memcpy(row + m * (ptrdiff_t)sizeof value, &value, sizeof value);
+            float value = value_of(b, form->kind, l, m);
+            double wide = (double)value;
+            memcpy(row + (size_t)m * width(b), form->wide ? (const void *)&wide : &value, width(b));
         }
     }
 }
 
-static double now(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double now(const bench *b)
+{
+    return b->cpu ? seconds_of(CLOCK_PROCESS_CPUTIME_ID) / b->threads : seconds_of(CLOCK_MONOTONIC);
 }
 
 static void check(reef_status status, const reef_error *error)
@@ -129,6 +175,60 @@ static void check(reef_status status, const reef_error *error)
         exit(1);
     }
 }
+
+/* ---- reading: what memory can do ---- */
+
+/* A part of every row for one thread. */
+typedef struct reading {
+    const bench *b;
+    ptrdiff_t from, to; /* 64-bit words */
+    uint64_t sink;
+} reading;
+
+/* One row after the other, 256 bytes at a time, so that the processor's own prefetching does its best. */
+static void *read_part(void *argument)
+{
+    enum { WORDS = 32 };
+    reading *r = argument;
+    uint64_t sums[WORDS] = {0};
+    for (ptrdiff_t l = 0; l < r->b->k; l++) {
+        const char *row = row_of(r->b, l);
+        for (ptrdiff_t i = r->from; i + WORDS <= r->to; i += WORDS) {
+            uint64_t words[WORDS];
+            memcpy(words, row + i * (ptrdiff_t)sizeof(uint64_t), sizeof words);
+            for (int j = 0; j < WORDS; j++) {
+                sums[j] ^= words[j];
+            }
+        }
+    }
+    for (int j = 0; j < WORDS; j++) {
+        r->sink ^= sums[j];
+    }
+    return NULL;
+}
+
+/* All rows read once by all threads of the configuration. */
+static void read_rows(const bench *b)
+{
+    pthread_t threads[THREADS_MAX];
+    reading parts[THREADS_MAX];
+    ptrdiff_t words = b->m * (ptrdiff_t)width(b) / (ptrdiff_t)sizeof(uint64_t);
+    for (int t = 0; t < b->threads; t++) {
+        parts[t] = (reading){b, words * t / b->threads / 32 * 32, words * (t + 1) / b->threads / 32 * 32, 0};
+        if (t > 0 && pthread_create(&threads[t], NULL, read_part, &parts[t]) != 0) {
+            fprintf(stderr, "bench_rules: no thread\n");
+            exit(1);
+        }
+    }
+    read_part(&parts[0]);
+    volatile uint64_t sink = parts[0].sink;
+    for (int t = 1; t < b->threads; t++) {
+        pthread_join(threads[t], NULL);
+        sink ^= parts[t].sink;
+    }
+}
+
+/* ---- running ---- */
 
 /* Everything one case needs, made before its first run. */
 typedef struct runner {
@@ -140,21 +240,41 @@ typedef struct runner {
     reef_input input;
 } runner;
 
-static void prepare(const bench *b, const bench_case *c, reef_context *context, runner *r)
+static void prepare(bench *b, int i, reef_context *context, runner *r)
 {
+    const bench_case *c = &cases[i];
     reef_error error;
     *r = (runner){0};
+    if (!c->spec) {
+        return;
+    }
     check(reef_agg_create_in(context, &r->agg, c->spec, &error), &error);
-    reef_shape shape = {.rows = b->k, .segments = 1, .lengths = &b->m, .dtype = REEF_F32};
+    reef_shape shape = {
+        .rows = b->k, .segments = 1, .lengths = &b->m, .dtype = layouts[b->layout].wide ? REEF_F64 : REEF_F32};
+    if (c->isa) {
+        setenv("REEF_ISA", c->isa, 1);
+    }
     check(reef_plan_create(&r->plan, r->agg, &shape, &error), &error);
+    unsetenv("REEF_ISA");
     if (c->report) {
         check(reef_report_create(&r->report, b->k, &error), &error);
     }
     for (ptrdiff_t l = 0; l < b->k; l++) {
-        r->rows[l] = row_of(b, l, c->shifted);
+        r->rows[l] = row_of(b, l);
         r->weights[l] = 1 + (double)(l % 5);
     }
     r->input = (reef_input){.rows = r->rows, .weights = c->weighted ? r->weights : NULL};
+    b->passes[i] = reef_plan_passes(r->plan) + 1;
+}
+
+static void run(const bench *b, runner *r)
+{
+    reef_error error;
+    if (r->plan) {
+        check(reef_plan_apply(r->plan, &r->input, b->out, r->report, &error), &error);
+    } else {
+        read_rows(b);
+    }
 }
 
 static void finish(runner *r)
@@ -164,6 +284,45 @@ static void finish(runner *r)
     reef_agg_destroy(&r->agg);
 }
 
+static bool wanted(const bench *b, int i)
+{
+    const bench_case *c = &cases[i];
+    bool unusual = b->k < 8 || b->k == 31 || b->k == 33;
+    if (c->layout == -1) {
+        return true;
+    }
+    if (c->layout != b->layout || (b->only && !strstr(c->name, b->only))) {
+        return false;
+    }
+    return c->when == ALWAYS || (!unusual && (c->when == USUAL || b->k <= 128));
+}
+
+/* All cases with the same data in one go; the mean of that data is the base. */
+static int run_layout(bench *b, reef_context *context, int *chosen)
+{
+    static runner runners[CASES];
+    int count = 0;
+    for (int i = 0; i < CASES; i++) {
+        if (wanted(b, i)) {
+            prepare(b, i, context, &runners[i]);
+            chosen[count++] = i;
+        }
+    }
+    for (int repeat = -1; repeat < b->repeats; repeat++) { /* one round to warm up */
+        for (int j = 0; j < count; j++) {
+            double start = now(b);
+            run(b, &runners[chosen[j]]);
+            b->times[chosen[j]][repeat < 0 ? 0 : repeat] = now(b) - start;
+        }
+    }
+    for (int j = 0; j < count; j++) {
+        finish(&runners[chosen[j]]);
+    }
+    return count;
+}
+
+/* ---- the table ---- */
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a;
@@ -171,121 +330,70 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts the times of a case; the smallest stands first, the median in the middle. */
-static void sort_times(bench *b, int i)
-{
-    qsort(b->times[i], (size_t)b->repeats, sizeof(double), by_value);
-}
-
-static void print_line(bench *b, int i, int base, int threads)
+static void print_line(const bench *b, int i)
 {
     const bench_case *c = &cases[i];
-    double least = b->times[i][0] / b->times[base][0];
-    double middle = b->times[i][b->repeats / 2] / b->times[base][b->repeats / 2];
-    double nanoseconds = 1e9 * b->times[i][0] / (double)b->m;
-    double gigabytes = 4e-9 * (double)(b->k * b->m) / b->times[i][0];
-    printf("%5td  %7d  %-22s  %-11s  %6.2fx  %6.2fx  %9.2f  %7.1f\n", b->k, threads, c->name, data_names[c->data],
-           least, middle, nanoseconds, gigabytes);
-    if (b->json) {
-        fprintf(b->json,
-                "{\"rows\": %td, \"threads\": %d, \"case\": \"%s\", \"spec\": \"%s\", \"data\": \"%s\", \"ratio_min\": "
-                "%.4f, "
-                "\"ratio_median\": %.4f, \"ns_per_coordinate\": %.4f, \"gigabytes_per_second\": %.3f}\n",
-                b->k, threads, c->name, c->spec, data_names[c->data], least, middle, nanoseconds, gigabytes);
-    }
+    const layout *form = &layouts[b->layout];
+    const double *times = b->times[i];
+    double least = times[0] / b->times[MEAN][0];
+    double middle = times[b->repeats / 2] / b->times[MEAN][b->repeats / 2];
+    double nanoseconds = 1e9 * times[0] / (double)b->m;
+    double gigabytes = 1e-9 * (double)width(b) * (double)(b->k * b->m) / times[0];
+    char data[40];
+    snprintf(data, sizeof data, "%s%s%s", data_names[form->kind], form->shifted ? ", +16 bytes" : "",
+             form->wide ? ", float64" : "");
+    printf("%5td  %7d  %-13s  %-18s  %6.2fx  %6.2fx  %9.2f  %6.1f", b->k, b->threads, c->name, data, least, middle,
+           nanoseconds, gigabytes);
+    printf(b->passes[i] > 1 ? "  %6td\n" : "\n", b->passes[i]);
     fflush(stdout);
-}
-
-/* Reads all bytes once, as fast as one thread can: what the mean is measured against. */
-static double read_bandwidth(const bench *b)
-{
-    double best = 1e9;
-    for (int repeat = 0; repeat < 3; repeat++) {
-        uint64_t sums[8] = {0};
-        double start = now();
-        for (ptrdiff_t l = 0; l < b->k; l++) {
-            const uint64_t *words = (const uint64_t *)(const void *)(b->memory + (size_t)l * b->stride);
-            for (ptrdiff_t i = 0; i + 8 <= b->m / 2; i += 8) {
-                for (int j = 0; j < 8; j++) {
-                    sums[j] ^= words[i + j];
-                }
-            }
-        }
-        double took = now() - start;
-        volatile uint64_t sink = sums[0] ^ sums[1] ^ sums[2] ^ sums[3] ^ sums[4] ^ sums[5] ^ sums[6] ^ sums[7];
-        (void)sink;
-        best = took < best ? took : best;
+    if (b->json) {
+        fprintf(
+            b->json,
+            "{\"rows\": %td, \"threads\": %d, \"case\": \"%s\", \"spec\": \"%s\", \"data\": \"%s\", \"passes\": %td, "
+            "\"ratio_min\": %.4f, \"ratio_median\": %.4f, \"ns_per_coordinate\": %.4f, "
+            "\"gigabytes_per_second\": %.3f}\n",
+            b->k, b->threads, c->name, c->spec ? c->spec : "", data, b->passes[i], least, middle, nanoseconds,
+            gigabytes);
+        fflush(b->json);
     }
-    return 4e-9 * (double)(b->k * b->m) / best;
 }
 
-/* All cases with the same data in one go; the mean of that data is the base. */
-static void run_data(bench *b, reef_context *context, int threads, data_kind kind, bool shifted)
+static void run_threads(bench *b)
 {
-    static runner runners[CASES];
+    reef_context *context = NULL;
+    reef_error error;
     int chosen[CASES];
-    int count = 0;
-    for (int i = 0; i < CASES; i++) {
-        const bench_case *c = &cases[i];
-        bool base = i == 0;
-        if (base || (c->data == kind && c->shifted == shifted && b->k <= c->rows_max)) {
-            bench_case actual = *c;
-            actual.shifted = shifted;
-            prepare(b, &actual, context, &runners[i]);
-            chosen[count++] = i;
-        }
-    }
-    for (int repeat = -1; repeat < b->repeats; repeat++) { /* one round to warm up */
-        for (int j = 0; j < count; j++) {
-            runner *r = &runners[chosen[j]];
-            reef_error error;
-            double start = now();
-            check(reef_plan_apply(r->plan, &r->input, b->out, r->report, &error), &error);
-            if (repeat >= 0) {
-                b->times[chosen[j]][repeat] = now() - start;
-            }
-        }
+    check(reef_context_create(&context, NULL, &error), &error);
+    check(reef_context_set_threads(context, b->threads, &error), &error);
+    fprintf(stderr, "bench_rules: %td rows, layout %d of %d, %d threads\n", b->k, b->layout + 1, LAYOUTS, b->threads);
+    int count = run_layout(b, context, chosen);
+    for (int j = 0; j < count; j++) {
+        qsort(b->times[chosen[j]], (size_t)b->repeats, sizeof(double), by_value);
     }
     for (int j = 0; j < count; j++) {
-        sort_times(b, chosen[j]);
-        bool repeated_base = chosen[j] == 0 && (kind != CLEAN || shifted);
-        if (!repeated_base) {
-            print_line(b, chosen[j], 0, threads);
-        }
-        finish(&runners[chosen[j]]);
+        print_line(b, chosen[j]);
     }
+    reef_context_destroy(&context);
 }
 
-static void run_rows(bench *b, ptrdiff_t k, double bytes, const int *threads, int thread_counts)
+static void run_rows(bench *b, ptrdiff_t k, double bytes, int most_threads)
 {
+    ptrdiff_t numbers = (ptrdiff_t)(bytes / sizeof(float) / (double)k) / 8192 * 8192;
+    numbers = numbers < 8192 ? 8192 : numbers;
     b->k = k;
-    b->m = (ptrdiff_t)(bytes / 4 / (double)k) / 4096 * 4096;
-    b->m = b->m < 4096 ? 4096 : b->m;
-    b->stride =
-        ((size_t)b->m * 4 + 16384) / 128 * 128 + 64; /* an odd multiple of 64: no two rows share their cache sets */
+    /* an odd multiple of 64: no two rows share their cache sets */
+    b->stride = ((size_t)numbers * sizeof(float) + 16384) / 128 * 128 + 64;
     b->memory = aligned_alloc(64, (b->stride * (size_t)k + 4096) / 64 * 64);
-    b->out = aligned_alloc(64, (size_t)b->m * 4 + 64);
+    b->out = aligned_alloc(64, (size_t)numbers * sizeof(float) + 64);
     if (!b->memory || !b->out) {
         fprintf(stderr, "bench_rules: no memory for %td rows\n", k);
         exit(1);
     }
-    for (data_kind kind = CLEAN; kind <= EDGE; kind++) {
-        for (int shifted = 0; shifted < (kind == CLEAN ? 2 : 1); shifted++) {
-            fill(b, kind, shifted);
-            if (kind == CLEAN && !shifted) {
-                printf("\n%td rows of %td numbers, %.2f GB; one thread reads %.1f GB/s\n", k, b->m,
-                       4e-9 * (double)(k * b->m), read_bandwidth(b));
-                printf("%5s  %7s  %-22s  %-11s  %7s  %7s  %9s  %7s\n", "K", "threads", "rule", "data", "min", "median",
-                       "ns/coord", "GB/s");
-            }
-            for (int t = 0; t < thread_counts; t++) {
-                reef_context *context = NULL;
-                reef_error error;
-                check(reef_context_create(&context, NULL, &error), &error);
-                check(reef_context_set_threads(context, threads[t], &error), &error);
-                run_data(b, context, threads[t], kind, shifted);
-                reef_context_destroy(&context);
-            }
+    for (b->layout = 0; b->layout < LAYOUTS; b->layout++) {
+        b->m = layouts[b->layout].wide ? numbers / 2 : numbers;
+        fill(b);
+        for (b->threads = 1; b->threads <= most_threads; b->threads += most_threads > 1 ? most_threads - 1 : 1) {
+            run_threads(b);
         }
     }
     free(b->memory);
@@ -309,13 +417,27 @@ static long number_after(int argc, char **argv, int *i)
     return number_of(argv[++*i]);
 }
 
+static ptrdiff_t processors(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : (count > THREADS_MAX ? THREADS_MAX : (ptrdiff_t)count);
+}
+
+static _Noreturn void explain(void)
+{
+    fprintf(
+        stderr,
+        "usage: bench_rules [--megabytes N] [--repeats N] [--cpu] [--rules TEXT] [--json FILE] [K...], K up to %d\n",
+        ROWS_MAX);
+    exit(2);
+}
+
 int main(int argc, char **argv)
 {
     static const ptrdiff_t usual[] = {4, 8, 16, 31, 32, 33, 64, 128, 512, 1024};
     static bench b;
-    static const int threads[] = {1, 0};
     double bytes = 0.5e9;
-    ptrdiff_t wanted[64];
+    ptrdiff_t rows[64];
     int count = 0;
     b.repeats = 7;
     for (int i = 1; i < argc; i++) {
@@ -324,14 +446,16 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--repeats") == 0) {
             b.repeats = (int)number_after(argc, argv, &i);
             b.repeats = b.repeats > REPEATS_MAX ? REPEATS_MAX : b.repeats;
+        } else if (strcmp(argv[i], "--cpu") == 0) {
+            b.cpu = true;
+        } else if (strcmp(argv[i], "--rules") == 0 && i + 1 < argc) {
+            b.only = argv[++i];
         } else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
             b.json = fopen(argv[++i], "w");
         } else if (number_of(argv[i]) >= 1 && number_of(argv[i]) <= ROWS_MAX && count < 64) {
-            wanted[count++] = (ptrdiff_t)number_of(argv[i]);
+            rows[count++] = (ptrdiff_t)number_of(argv[i]);
         } else {
-            fprintf(stderr, "usage: bench_rules [--megabytes N] [--repeats N] [--json FILE] [K...], K up to %d\n",
-                    ROWS_MAX);
-            return 2;
+            explain();
         }
     }
     b.noise = malloc(sizeof(float) * 2 * NOISE);
@@ -339,9 +463,11 @@ int main(int argc, char **argv)
         return 1;
     }
     make_noise(b.noise);
-    printf("Time of each rule over the time of the mean of the same rows, float32 (threads 0: all processors).\n");
+    printf("Time of each rule over the time of the mean of the same rows, %.0f MB.\n\n", 1e-6 * bytes);
+    printf("%5s  %7s  %-13s  %-18s  %7s  %7s  %9s  %6s  %6s\n", "K", "threads", "rule", "data", "min", "median",
+           "ns/coord", "GB/s", "passes");
     for (int i = 0; i < (count ? count : (int)(sizeof usual / sizeof usual[0])); i++) {
-        run_rows(&b, count ? wanted[i] : usual[i], bytes, threads, 2);
+        run_rows(&b, count ? rows[i] : usual[i], bytes, (int)processors());
     }
     free(b.noise);
     return b.json && fclose(b.json) != 0;

@@ -15,7 +15,7 @@ typedef struct mest_work {
     mest_limits limits;
     ahead ahead;
     vec *columns; /* SIDE_BY_SIDE x n */
-    vec *waiting; /* n: scaled columns to be solved value by value, one per lane */
+    vec *waiting; /* n: columns to be solved value by value, one per lane */
     trust_sums trust;
     int waiting_count;
     uint64_t hard[RFI_SPAN_MAX / 64]; /* a bit per coordinate, for the scalar rule */
@@ -32,9 +32,7 @@ static mest_work work_of(const rfi_span *span, const rfi_kernel_mest *est, rfi_k
     w.waiting = scratch + SIDE_BY_SIDE * n;
     w.trust.share = scratch + (SIDE_BY_SIDE + 1) * n;
     w.trust.total = (wide *)(void *)(scratch + (SIDE_BY_SIDE + 2) * n);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        w.waiting[i] = v_set(0);
-    }
+    memset(w.waiting, 0, (size_t)n * sizeof(vec));
     if (report->share) {
         clear_trust(&w.trust, n);
     }
@@ -111,6 +109,10 @@ static __attribute__((noinline)) void solve_waiting(mest_work *w)
                     .flat = m_first(0),
                     .open = m_first(w->waiting_count)};
     const rfi_span *span = w->span;
+    for (ptrdiff_t i = 0; i < span->n; i++) {
+        vec u = span->weights ? scaled(w->waiting[i], &q) : scaled_place(w->waiting, span->n, i, &q);
+        w->waiting[i] = clamp_to(u, limit_of(w->est));
+    }
     int steps = solve_lanes(&q, w->waiting, span->weights, span->n, w->est, &w->report->iterations);
     w->report->max_iterations = steps > w->report->max_iterations ? steps : w->report->max_iterations;
     mask hard = m_or(q.open, q.flat);
@@ -135,6 +137,11 @@ static real lane_of(const vec *a, int lane)
     return value;
 }
 
+static void set_lane(vec *a, int lane, row value)
+{
+    memcpy((char *)a + lane * (ptrdiff_t)sizeof(real), value, sizeof(real));
+}
+
 /* Copies one lane of a group to the waiting ones: the sorted column, or with weights the rows in their own order. */
 static __attribute__((noinline)) void wait_lane(mest_work *w, const mest_lanes *q, const vec *column, ptrdiff_t at,
                                                 int lane)
@@ -142,26 +149,19 @@ static __attribute__((noinline)) void wait_lane(mest_work *w, const mest_lanes *
     const rfi_span *span = w->span;
     ptrdiff_t n = span->n;
     int slot = w->waiting_count;
-    real limit;
-    v_store_part(&limit, limit_of(w->est), 1);
-    real lower = w->lower[slot] = lane_of(&q->m0.lower, lane);
-    real upper = w->upper[slot] = lane_of(&q->m0.upper, lane);
-    real half = w->half[slot] = lane_of(&q->m0.half, lane);
     w->coordinate[slot] = (int32_t)(at + lane);
+    w->lower[slot] = lane_of(&q->m0.lower, lane);
+    w->upper[slot] = lane_of(&q->m0.upper, lane);
+    w->half[slot] = lane_of(&q->m0.half, lane);
     w->r[slot] = lane_of(&q->r, lane);
     w->inverse[slot] = lane_of(&q->inverse, lane);
     w->low[slot] = lane_of(&column[0], lane);
     w->high[slot] = lane_of(&column[n - 1], lane);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        real x = lane_of(&column[i], lane);
-        real deviation = i < n / 2 ? -((lower - x) + half) : (x - upper) + half;
-        if (span->weights) {
-            memcpy(&x, ((const row *)span->rows)[i] + (at + lane) * (ptrdiff_t)sizeof(real), sizeof x);
-            deviation = (x - upper) + half;
-        }
-        real u = deviation * w->inverse[slot];
-        u = u > limit ? limit : (u < -limit ? -limit : u);
-        memcpy((char *)&w->waiting[i] + slot * (ptrdiff_t)sizeof(real), &u, sizeof u);
+    for (ptrdiff_t i = 0; i < n && !span->weights; i++) {
+        set_lane(&w->waiting[i], slot, (row)&column[i] + lane * (ptrdiff_t)sizeof(real));
+    }
+    for (ptrdiff_t i = 0; i < n && span->weights; i++) {
+        set_lane(&w->waiting[i], slot, ((const row *)span->rows)[i] + (at + lane) * (ptrdiff_t)sizeof(real));
     }
     if (++w->waiting_count == LANES) {
         solve_waiting(w);
