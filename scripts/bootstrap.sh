@@ -45,6 +45,8 @@ for group in "$@"; do
         need libc6-dev has_header math.h
         need cmake has_command cmake
         need ninja-build has_command ninja
+        need libyaml-dev has_header yaml.h
+        need gnuplot-nox has_command gnuplot
         ;;
     test)
         need libcmocka-dev has_header cmocka.h
