@@ -2,7 +2,7 @@
 #ifndef REEF_TOOLS_COMMANDS_H
 #define REEF_TOOLS_COMMANDS_H
 
-/* 0: done; 1: the job failed; 2: the command line is wrong; 3: a file is malformed. */
+/* 0: done; 1: the job failed; 2: the command line or a configuration is wrong; 3: a file is malformed. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MALFORMED = 3 };
 
 typedef struct command {
@@ -15,5 +15,6 @@ typedef struct command {
 extern const command command_aggregate;
 extern const command command_demo;
 extern const command command_list;
+extern const command command_run;
 
 #endif

@@ -5,6 +5,7 @@
 #include <reef/agg.h>
 #include <reef/attack.h>
 #include <reef/context.h>
+#include <reef/experiment.h>
 #include <reef/field.h>
 #include <reef/graph.h>
 #include <reef/learn.h>

@@ -1,0 +1,90 @@
+/* Experiments: a YAML file names agents, graph, problem, strategy, rules and attack; every list in it is swept, and the grid of all
+ * lists is run, repeated, averaged and written to a folder.
+ *
+ *     reef_experiment *experiment = NULL;
+ *     reef_experiment_load(context, &experiment, "paper.yaml", NULL, 0, &error);        everything is checked here
+ *     reef_experiment_run(experiment, &(reef_experiment_options){.folder = "results"}, &outcome, &error);
+ *     reef_experiment_destroy(&experiment);
+ *
+ * The context's threads share the work; results do not depend on their number. docs/experiments.md describes the format.
+ */
+#ifndef REEF_EXPERIMENT_H
+#define REEF_EXPERIMENT_H
+
+#include <reef/graph.h>
+#include <signal.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reef_experiment reef_experiment;
+
+/* Reads a file and checks all of it: every cell's objects are made once. Messages begin with file:line:column. overrides: `count`
+ * texts "path=value" ("strategy.mu=0.05"), the value in YAML, that replace what the file says. The context, which may be NULL (one
+ * thread), must outlive the experiment. */
+REEF_API reef_status reef_experiment_load(reef_context *context, reef_experiment **experiment, const char *path,
+                                          const char *const *overrides, ptrdiff_t count, reef_error *error);
+/* The same from memory; `source` stands in messages where the file's name would. */
+REEF_API reef_status reef_experiment_read(reef_context *context, reef_experiment **experiment, const void *text,
+                                          size_t size, const char *source, const char *const *overrides,
+                                          ptrdiff_t count, reef_error *error);
+REEF_API void reef_experiment_destroy(reef_experiment **experiment);
+
+REEF_API const char *reef_experiment_name(const reef_experiment *experiment);
+/* Cells of the grid, >= 1. */
+REEF_API ptrdiff_t reef_experiment_cells(const reef_experiment *experiment);
+/* What varies, in the order of the file: paths such as "attack.delta"; NULL if the index is out of range. */
+REEF_API ptrdiff_t reef_experiment_axes(const reef_experiment *experiment);
+REEF_API const char *reef_experiment_axis(const reef_experiment *experiment, ptrdiff_t axis);
+/* The value of an axis in a cell, like snprintf; returns the length. */
+REEF_API size_t reef_experiment_value(const reef_experiment *experiment, ptrdiff_t cell, ptrdiff_t axis, char *text,
+                                      size_t size);
+
+/* How far a run is; times in seconds. */
+typedef struct reef_progress {
+    ptrdiff_t cells, cells_done; /* jobs: cells and, where asked for, oracles */
+    ptrdiff_t items, items_done; /* blocks of repetitions */
+    double seconds;
+    ptrdiff_t finished; /* the cell that has just been finished, or -1 */
+    const char *metric; /* its first metric, and the steady state of it; decibels where that is usual */
+    double value;
+} reef_progress;
+
+typedef struct reef_experiment_options {
+    const char *folder; /* made if need be; NULL: nothing is written */
+    bool resume;        /* cells that the folder has already are not run again */
+    /* Called after every block of repetitions, from any thread but one at a time; NULL: not wanted. */
+    void (*progress)(void *user, const reef_progress *progress);
+    void *user;
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero the run ends soon, cleanly; NULL: never */
+} reef_experiment_options;
+
+typedef struct reef_experiment_outcome {
+    bool stopped;     /* not all cells were run; resume goes on */
+    ptrdiff_t reused; /* cells taken from the folder */
+    double seconds;
+} reef_experiment_outcome;
+
+/* Runs all cells. The folder then has summary.csv, curves.csv, manifest.json, the configuration, and one file per cell in cells/. */
+REEF_API reef_status reef_experiment_run(const reef_experiment *experiment, const reef_experiment_options *options,
+                                         reef_experiment_outcome *outcome, reef_error *error);
+
+/* What can be said of a cell before it runs. */
+typedef struct reef_cell_facts {
+    bool has_graph; /* the next three are filled in */
+    reef_graph_facts graph;
+    bool has_spectrum; /* the benign agents are connected */
+    reef_spectrum spectrum;
+    double perron_min, perron_max; /* over the benign agents */
+    ptrdiff_t liars;               /* placed */
+    ptrdiff_t bearable; /* liars that the rule bears in the smallest neighbourhood by its own f; -1: it states none */
+    double theory;      /* predicted MSD of the mean over the benign agents; NaN if unknown */
+} reef_cell_facts;
+REEF_API reef_status reef_experiment_check(const reef_experiment *experiment, ptrdiff_t cell, reef_cell_facts *facts,
+                                           reef_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

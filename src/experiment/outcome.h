@@ -1,0 +1,82 @@
+/* Results of a job: for every metric and every point of the curve, and for the steady state, mean and spread over repetitions.
+ *
+ * Statistics are kept as count, mean and sum of squared deviations, and blocks of repetitions are merged in their order (Chan, Golub and
+ * LeVeque 1979), so that the bits do not depend on who has computed which block. */
+#ifndef RFI_EXPERIMENT_OUTCOME_H
+#define RFI_EXPERIMENT_OUTCOME_H
+
+#include "experiment/experiment.h"
+
+typedef struct rfi_moments {
+    double mean;
+    double squares; /* sum of squared deviations from the mean */
+} rfi_moments;
+
+typedef struct rfi_outcome {
+    ptrdiff_t points;       /* of the curve */
+    ptrdiff_t metric_count; /* wanted ones */
+    bool wanted[RFI_METRICS];
+    ptrdiff_t repetitions;
+    int64_t iterations, every;
+    double theory;        /* NaN: unknown */
+    rfi_moments *moments; /* metric_count x (points + 1); the last of each row is the steady state */
+} rfi_outcome;
+
+/* Sizes it from a world; false: no memory. */
+bool rfi_outcome_init(rfi_outcome *outcome, const reef_context *context, const rfi_numbers *numbers,
+                      const bool wanted[RFI_METRICS]);
+void rfi_outcome_fini(rfi_outcome *outcome, const reef_context *context);
+/* Round of a point. */
+int64_t rfi_outcome_round(const rfi_outcome *outcome, ptrdiff_t point);
+/* Statistics of `lanes` values. */
+rfi_moments rfi_moments_of(const double *values, ptrdiff_t lanes);
+/* Adds the statistics of more repetitions of the same job. */
+void rfi_outcome_merge(rfi_outcome *outcome, const rfi_outcome *more);
+/* Statistics of the m-th wanted metric at a point; point = points: the steady state. */
+rfi_moments rfi_outcome_at(const rfi_outcome *outcome, ptrdiff_t m, ptrdiff_t point);
+/* Standard error of a mean; NaN with one repetition. */
+double rfi_outcome_error(const rfi_outcome *outcome, rfi_moments moments);
+
+/* ---- store.c: one file per job ---- */
+
+/* Text that a file of this outcome begins with; `key` is from rfi_world_print. */
+reef_status rfi_store_write(const reef_context *context, const char *folder, const char *key,
+                            const rfi_outcome *outcome, reef_error *error);
+/* True if the folder has the results of exactly this job; the outcome must have been sized for it. */
+bool rfi_store_read(const reef_context *context, const char *folder, const char *key, rfi_outcome *outcome);
+
+/* ---- results.c ---- */
+
+/* What the tables are made of. */
+typedef struct rfi_results {
+    const reef_experiment *experiment;
+    const rfi_outcome *const *cells;   /* per cell */
+    const rfi_outcome *const *oracles; /* per cell, entries NULL without one */
+    const char *const *keys;           /* per cell: rfi_world_print */
+    double seconds;
+    ptrdiff_t threads;
+} rfi_results;
+
+reef_status rfi_results_write(const rfi_results *results, const char *folder, reef_error *error);
+
+/* Makes a folder and those above it. */
+reef_status rfi_make_folder(const char *path, reef_error *error);
+
+/* A text that grows. */
+typedef struct rfi_text {
+    const reef_context *context;
+    char *bytes;
+    size_t size, room;
+    bool failed; /* no memory; everything after is dropped */
+} rfi_text;
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void rfi_text_add(rfi_text *text, const char *format, ...);
+/* A number: as short as can be read back exactly; nan and inf as such words. */
+void rfi_text_number(rfi_text *text, double number);
+void rfi_text_free(rfi_text *text);
+/* folder/name becomes the text, atomically. */
+reef_status rfi_text_write(const rfi_text *text, const char *folder, const char *name, reef_error *error);
+
+#endif
