@@ -277,8 +277,8 @@ static reef_status read_metric(reef_experiment *e, const rfi_yaml_node *node, re
         nearest = rfi_is_nearer(name, known, &best) ? known : nearest;
         rfi_append(names, sizeof names, &used, "%s%s", i ? ", " : "", known);
     }
-    return rfi_fail_at(error, REEF_E_NAME, node, false, "there is no metric '%.*s'%s%s%s; there are %s", RFI_SHOW(name),
-                       nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", names);
+    return rfi_fail_at(error, REEF_E_NAME, node, false, "there is no metric '%.*s'%s%s%s There are %s", RFI_SHOW(name),
+                       nearest ? "; did you mean '" : "", nearest ? nearest : ".", nearest ? "'?" : "", names);
 }
 
 static reef_status read_metrics(reef_experiment *e, reef_error *error)

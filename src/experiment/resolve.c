@@ -59,6 +59,10 @@ static const struct {
     char mark;
 } list_fields[] = {{RFI_PART_PLACEMENT, "agents", ' '}};
 
+/* Kinds of maps that name none; NULL: they must. */
+static const char *const default_kinds[RFI_PARTS] = {
+    [RFI_PART_STRATEGY] = "diffusion", [RFI_PART_PLACEMENT] = "random"};
+
 static char list_mark(ptrdiff_t part, const char *key)
 {
     for (ptrdiff_t i = 0; key && i < RFI_COUNT(list_fields); i++) {
@@ -205,7 +209,7 @@ static reef_status fill_map(choice *c, const rfi_yaml_node *map, rfi_object *obj
             object->pairs[object->pair_count++] = pair;
         }
     }
-    if (!object->kind.value) {
+    if (!object->kind.value && !default_kinds[c->part]) {
         return rfi_fail_at(error, REEF_E_FORMAT, map, false, "a map needs a kind, as in {kind: NAME, ...}");
     }
     return REEF_OK;
@@ -236,9 +240,9 @@ reef_status rfi_object_spec(const rfi_object *object, uint64_t pairs, char spec[
 {
     size_t used = 0;
     char mark = ':';
-    const rfi_yaml_node *name = object->kind.value ? object->kind.value : object->node;
+    const char *name = object->node->type == RFI_YAML_MAP ? default_kinds[object->part] : object->node->text;
     spec[0] = '\0';
-    rfi_append(spec, RFI_SPEC_LENGTH_MAX + 1, &used, "%s", name->text);
+    rfi_append(spec, RFI_SPEC_LENGTH_MAX + 1, &used, "%s", object->kind.value ? object->kind.value->text : name);
     for (ptrdiff_t i = 0; i < object->pair_count; i++) {
         const rfi_pair *pair = &object->pairs[i];
         if (!(pairs >> i & 1)) {

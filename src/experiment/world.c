@@ -179,11 +179,11 @@ static reef_status blame_pair(const rfi_pair *pair, const reef_error *why, reef_
 static reef_status blame_object(rfi_world *w, const rfi_object *object, const reef_error *why, reef_error *error)
 {
     reef_error inner = {REEF_OK, ""};
-    if (!object->kind.value) {
+    if (object->node->type != RFI_YAML_MAP) {
         return rfi_fail_at(error, why->status, object->node, false, "%s", why->text);
     }
     reef_status alone = try_pairs(w, object, 0, &inner);
-    if (alone == REEF_E_NAME) {
+    if (alone == REEF_E_NAME && object->kind.value) {
         return rfi_fail_at(error, inner.status, object->kind.value, false, "%s", inner.text);
     }
     for (ptrdiff_t i = 0; i < object->pair_count; i++) {
