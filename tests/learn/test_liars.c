@@ -56,7 +56,7 @@ static const reef_attack_kind liar_kind = {
     .kind = {.name = "liar", .summary = "", .citation = "", .params_size = sizeof(habits)},
     .message = message,
     .delay = delay_of,
-    .more_traits = traits_of,
+    .traits_of = traits_of,
 };
 
 static world_plan plan_of(const habits *h, ptrdiff_t liars)
