@@ -9,13 +9,14 @@ double rfi_step_size(const reef_run *run, ptrdiff_t k, int64_t round)
 {
     const rfi_adapt *a = run->adapt;
     double mu = a->mu * (run->step_factor && k >= 0 ? run->step_factor[k] : 1);
+    const int64_t whole = round / a->every; /* periods that are over */
     switch ((rfi_schedule)a->schedule) {
     case RFI_INVERSE:
         return mu / (1 + (double)round / a->decay);
     case RFI_SQRT:
         return mu / sqrt(1 + (double)round / a->decay);
     case RFI_PIECEWISE:
-        return mu * pow(a->factor, (double)(round / a->every));
+        return mu * pow(a->factor, (double)whole);
     case RFI_CONSTANT:
         break;
     }

@@ -12,11 +12,21 @@
 
 static const char magic[8] = "REEFRUN1";
 
+#define HASH_START UINT64_C(1469598103934665603)
+
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
     const unsigned char *p = bytes;
     for (size_t i = 0; i < count; i++) {
         hash = (hash ^ p[i]) * 1099511628211U;
+    }
+    return hash;
+}
+
+static uint64_t hash_number(uint64_t hash, uint64_t number)
+{
+    for (int shift = 0; shift < 64; shift += 8) {
+        hash = (hash ^ (number >> shift & 0xFF)) * 1099511628211U;
     }
     return hash;
 }
@@ -38,8 +48,7 @@ static uint64_t hash_problem(uint64_t hash, const reef_run *run)
     (void)reef_problem_print(problem, text, sizeof text);
     hash = hash_text(hash, text);
     for (ptrdiff_t k = 0; k < run->agents; k++) {
-        int64_t samples = kind->samples ? kind->samples(reef_problem_state(problem), k) : 0;
-        hash = kind->samples ? hash_bytes(hash, &samples, sizeof samples) : hash;
+        hash = kind->samples ? hash_number(hash, (uint64_t)kind->samples(reef_problem_state(problem), k)) : hash;
     }
     const float *zeros[1] = {run->zeros};
     float *gradients[1] = {learner->spare};
@@ -63,14 +72,20 @@ static uint64_t hash_problem(uint64_t hash, const reef_run *run)
 static uint64_t fingerprint(const reef_run *run)
 {
     char text[SPEC_SIZE] = "";
-    uint64_t numbers[] = {1, /* tells byte orders apart */
-                          (uint64_t)run->agents,
-                          (uint64_t)run->length,
-                          (uint64_t)run->lanes,
-                          run->setup.seed,
-                          (uint64_t)run->setup.repetition,
-                          run->setup.links ? rfi_links_mark(run->setup.links) : 0};
-    uint64_t hash = hash_bytes(1469598103934665603U, numbers, sizeof numbers);
+    const uint32_t one = 1;
+    unsigned char first = 0; /* byte of it: tells byte orders apart */
+    memcpy(&first, &one, 1);
+    const uint64_t numbers[] = {first,
+                                (uint64_t)run->agents,
+                                (uint64_t)run->length,
+                                (uint64_t)run->lanes,
+                                run->setup.seed,
+                                (uint64_t)run->setup.repetition,
+                                run->setup.links ? rfi_links_mark(run->setup.links) : 0};
+    uint64_t hash = HASH_START;
+    for (ptrdiff_t i = 0; i < RFI_COUNT(numbers); i++) {
+        hash = hash_number(hash, numbers[i]);
+    }
     (void)reef_run_print(run, text, sizeof text);
     hash = hash_text(hash, text);
     text[0] = '\0';
@@ -187,7 +202,7 @@ reef_status reef_run_save(const reef_run *run, const char *path, reef_error *err
     memcpy(bytes + sizeof magic, &mark, sizeof mark);
     walk w = {SAVE, bytes, HEAD};
     reef_status status = visit_all(&w, r, error);
-    uint64_t sum = hash_bytes(1469598103934665603U, bytes, size - TAIL);
+    uint64_t sum = hash_bytes(HASH_START, bytes, size - TAIL);
     memcpy(bytes + size - TAIL, &sum, sizeof sum);
     if (status == REEF_OK) {
         status = rfi_file_write(run->context, path, &(rfi_piece){bytes, size}, 1, error);
@@ -208,7 +223,7 @@ static reef_status check_file(const reef_run *run, const rfi_file *file, size_t 
         return rfi_fail(error, REEF_E_FORMAT, "%s is the checkpoint of a run with another setup", rfi_path_show(path));
     }
     memcpy(&sum, file->bytes + file->size - TAIL, sizeof sum);
-    if (file->size != expected || sum != hash_bytes(1469598103934665603U, file->bytes, file->size - TAIL)) {
+    if (file->size != expected || sum != hash_bytes(HASH_START, file->bytes, file->size - TAIL)) {
         return rfi_fail(error, REEF_E_FORMAT, "%s is damaged: %zu bytes of %zu, or changed ones", rfi_path_show(path),
                         file->size, expected);
     }
@@ -265,7 +280,7 @@ reef_status reef_run_load(reef_run *run, const char *path, reef_error *error)
     unsigned char *old = rfi_allocate(run->context, expected);
     status = old ? check_file(run, &file, expected, path, error)
                  : rfi_fail(error, REEF_E_NOMEM, "no memory for a checkpoint of %zu bytes", expected);
-    if (status == REEF_OK) {
+    if (old && status == REEF_OK) {
         walk w = {SAVE, old, 0};
         (void)visit_all(&w, run, NULL);
         status = take(run, file.bytes, old, path, error);

@@ -173,7 +173,8 @@ static double root(int64_t round)
 
 static double piecewise(int64_t round)
 {
-    return 0.3 * pow(0.5, (double)(round / 15));
+    const int64_t whole = round / 15;
+    return 0.3 * pow(0.5, (double)whole);
 }
 
 static const char *const graphs[] = {"ring:k=2", "complete", "star", "grid", "regular:degree=4"};

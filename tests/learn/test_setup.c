@@ -263,9 +263,8 @@ static void specs_read_back(void **state)
 {
     static const char *const specs[] = {
         "diffusion:order=cta,mu=0.5,schedule=inverse,decay=7,factor=0.25,every=9,batch=3,momentum=0.125",
-        "federated:fraction=0.5,clients=3,available=0.75,dropout=0.125,steps=2,steps_max=4,exchange=model,weights="
-        "samples,"
-        "cap=3,server_step=0.5,server_momentum=0.25,mean_delay=1.5,staleness=4",
+        "federated:fraction=0.5,clients=3,available=0.75,dropout=0.125,steps=2,steps_max=4,exchange=model",
+        "federated:weights=samples,cap=3,server_step=0.5,server_momentum=0.25,mean_delay=1.5,staleness=4",
         "rsa:lambda=0.25,norm=l2,weight_decay=0.5",
         "rsa_tv:norm=linf",
         "local:mu=0.125",
@@ -276,14 +275,14 @@ static void specs_read_back(void **state)
         char again[1000];
         char cut[8];
         world w;
-        world_open(&w, &(world_plan){.strategy = specs[i], .rule = i < 2 ? "mean" : ""});
+        world_open(&w, &(world_plan){.strategy = specs[i], .rule = i < 3 ? "mean" : ""});
         size_t length = reef_run_print(w.run, text, sizeof text);
         assert_int_equal(length, strlen(text));
         assert_int_equal(reef_run_print(w.run, cut, sizeof cut), length);
         assert_int_equal(strlen(cut), sizeof cut - 1);
         assert_int_equal(reef_run_print(w.run, NULL, 0), length);
         world_close(&w);
-        world_open(&w, &(world_plan){.strategy = text, .rule = i < 2 ? "mean" : ""});
+        world_open(&w, &(world_plan){.strategy = text, .rule = i < 3 ? "mean" : ""});
         (void)reef_run_print(w.run, again, sizeof again);
         assert_string_equal(text, again);
         for (const char *key = strchr(specs[i], ':'); key; key = strchr(key + 1, ',')) {
