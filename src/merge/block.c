@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* All rows of a block together should stay in the cache of one core: read once from the file, then used from there. */
-static const ptrdiff_t cache_bytes = (ptrdiff_t)1 << 19;
+static const ptrdiff_t cache_bytes = (ptrdiff_t)1 << 20;
 static const ptrdiff_t memory_default = (ptrdiff_t)128 << 20;
 /* Readahead asked for per file, at most. */
 static const ptrdiff_t expect_bytes = (ptrdiff_t)4 << 20;
