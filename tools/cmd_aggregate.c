@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <reef/reef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ static const char usage[] =
     "                        there is none, from the most trusted file), trusted (from that file)\n"
     "      --drop-bad        go on without files that cannot be read or differ from most others\n"
     "      --trust FILE      write the table of trust as csv\n"
+    "      --no-trust        do not measure trust: faster with trimmed, meamed and unequal weights\n"
     "      --threads N       default: all processors\n"
     "      --memory MB       for blocks of the files; default: 128\n"
     "  -q, --quiet           no table\n\n"
@@ -90,7 +92,7 @@ static bool read_weights(request *r)
     return r->weights != NULL;
 }
 
-enum { OPT_WHOLE = 256, OPT_TENSOR, OPT_NAN, OPT_INTEGERS, OPT_DROP, OPT_TRUST, OPT_THREADS, OPT_MEMORY };
+enum { OPT_WHOLE = 256, OPT_TENSOR, OPT_NAN, OPT_INTEGERS, OPT_DROP, OPT_TRUST, OPT_NO_TRUST, OPT_THREADS, OPT_MEMORY };
 
 static int read_option(request *r, int option, const char *value)
 {
@@ -128,6 +130,9 @@ static int read_option(request *r, int option, const char *value)
     case OPT_TRUST:
         r->trust = value;
         return EXIT_DONE;
+    case OPT_NO_TRUST:
+        r->merge.no_trust = true;
+        return EXIT_DONE;
     case OPT_THREADS:
         return read_count(value, REEF_THREADS_MAX, &r->threads) ? EXIT_DONE
                                                                 : complain("--threads takes 1 to 1024, not", value);
@@ -156,6 +161,7 @@ static int read_options(request *r, int argc, char **argv, bool *help)
                                             {"integers", required_argument, NULL, OPT_INTEGERS},
                                             {"drop-bad", no_argument, NULL, OPT_DROP},
                                             {"trust", required_argument, NULL, OPT_TRUST},
+                                            {"no-trust", no_argument, NULL, OPT_NO_TRUST},
                                             {"threads", required_argument, NULL, OPT_THREADS},
                                             {"memory", required_argument, NULL, OPT_MEMORY},
                                             {NULL, 0, NULL, 0}};
@@ -235,8 +241,13 @@ static void print_table(const request *r, const reef_merge_report *report)
     printf("%-*s  %8s  %6s  %8s  %s\n", width, "file", "weight", "trust", "rejected", "fate");
     for (ptrdiff_t i = 0; i < r->count; i++) {
         const reef_merge_file *file = &report->files[i];
-        printf("%-*s  %8.4g  %6.3f  %6.1f %%  %s\n", width, show(r->paths[i]), r->weights ? r->weights[i] : 1.0,
-               file->trust, 100 * file->rejected, reason_of(file));
+        printf("%-*s  %8.4g  ", width, show(r->paths[i]), r->weights ? r->weights[i] : 1.0);
+        if (isnan(file->trust)) { /* not measured */
+            printf("%6s  %8s  ", "-", "-");
+        } else {
+            printf("%6.3f  %6.1f %%  ", file->trust, 100 * file->rejected);
+        }
+        printf("%s\n", reason_of(file));
     }
     for (ptrdiff_t i = 0; i < r->count; i++) {
         if (report->files[i].why[0]) {

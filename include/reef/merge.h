@@ -36,6 +36,7 @@ typedef struct reef_merge_options {
     bool per_tensor;       /* each tensor is aggregated by itself; otherwise distances go over the whole model */
     bool drop_bad;         /* leave out files that cannot be read, are malformed, or differ from most others */
     reef_merge_integers integers;
+    bool no_trust; /* do not measure trust, which makes some rules (trimmed, meamed) much faster */
     size_t memory; /* bytes for blocks of the files, 0: 128 MB */
     /* Called now and then by the calling thread with the share of the work that is done, if not NULL. */
     void (*progress)(void *user, double share);
@@ -51,7 +52,8 @@ typedef enum reef_merge_reason {
 
 /* What became of one file. */
 typedef struct reef_merge_file {
-    double trust; /* mean effective weight over fair share, as in reef_report_trust, among the files that took part */
+    double
+        trust; /* mean effective weight over fair share, as in reef_report_trust, among the files that took part; NaN: not measured */
     double rejected; /* share of the numbers at which it was rejected */
     reef_merge_reason reason;
     char why[320]; /* a sentence if it was left out, else empty */

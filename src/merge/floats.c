@@ -218,7 +218,7 @@ static reef_status aggregate(pass *p, reef_report *report, bool *suspect, reef_e
     for (ptrdiff_t s = 0; s < p->count; s++) {
         numbers += (double)shape.lengths[s];
     }
-    if (status == REEF_OK && !*suspect) {
+    if (report && status == REEF_OK && !*suspect) {
         add_report(merge, report, numbers);
     }
     reef_plan_destroy(&p->plan);
@@ -284,7 +284,7 @@ static reef_status run_attempts(rfi_merge *merge, pass *p, reef_report *report, 
         if (status == REEF_OK) {
             status = attempt(merge, p, report, &suspect, error);
         }
-        if (suspect) {
+        if (status == REEF_OK && suspect) {
             return rfi_fail(error, REEF_E_FILE, "a file has changed while it was read");
         }
     }
@@ -301,15 +301,15 @@ reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
 {
     reef_report *report = NULL;
     pass p = {.task = {.merge = merge}};
-    if (merge->segments == 0) { /* nobody has been judged */
-        for (ptrdiff_t l = 0; l < merge->rows; l++) {
-            merge->trust[l] = merge->weights[l] > 0;
-        }
+    if (merge->segments == 0) {
         return REEF_OK;
     }
     p.parts = rfi_allocate_many(merge->context, merge->segments + 1, sizeof *p.parts);
-    reef_status status = p.parts ? reef_report_create_in(merge->context, &report, merge->rows, error)
-                                 : rfi_fail(error, REEF_E_NOMEM, "no memory for %td tensors", merge->segments);
+    reef_status status =
+        p.parts ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for %td tensors", merge->segments);
+    if (status == REEF_OK && !merge->options->no_trust) {
+        status = reef_report_create_in(merge->context, &report, merge->rows, error);
+    }
     if (status == REEF_OK) {
         status = run_attempts(merge, &p, report, error);
     }

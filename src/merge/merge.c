@@ -218,11 +218,15 @@ static void fill_report(const rfi_merge *merge, reef_status status, reef_merge_r
 {
     reef_merge_file *files = report->files;
     for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
-        merge->fates[merge->file_of[l]].trust = merge->trust[l];
-        merge->fates[merge->file_of[l]].rejected = merge->rejected[l];
+        bool measured = merge->segments > 0 && !merge->options->no_trust;
+        merge->fates[merge->file_of[l]].trust = measured ? merge->trust[l] : (double)NAN;
+        merge->fates[merge->file_of[l]].rejected = measured ? merge->rejected[l] : (double)NAN;
     }
     for (ptrdiff_t i = 0; i < merge->files; i++) {
-        merge->fates[i].rejected = merge->fates[i].reason == REEF_MERGE_USED ? merge->fates[i].rejected : 1;
+        if (merge->fates[i].reason != REEF_MERGE_USED) {
+            merge->fates[i].trust = 0;
+            merge->fates[i].rejected = 1;
+        }
     }
     if (files) {
         memcpy(files, merge->fates, (size_t)merge->files * sizeof *files);
