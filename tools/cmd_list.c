@@ -1,4 +1,4 @@
-/* reef list: the rules and their parameters, straight from the registry. */
+/* reef list: everything that has a name in an experiment, and its parameters, straight from the registries. */
 #include "commands.h"
 
 #include <reef/reef.h>
@@ -94,7 +94,91 @@ static void print_rule(const reef_rule *rule)
     }
 }
 
-static void print_all(void)
+/* ---- kinds of other things ---- */
+
+static const reef_kind *problem_kind(ptrdiff_t index)
+{
+    const reef_problem_kind *kind = reef_problem_at(index);
+    return kind ? &kind->kind : NULL;
+}
+
+static const reef_kind *attack_kind(ptrdiff_t index)
+{
+    const reef_attack_kind *kind = reef_attack_at(index);
+    return kind ? &kind->kind : NULL;
+}
+
+/* The plural is what the user types; fields that all kinds take may be NULL. */
+static const struct shelf {
+    const char *name;
+    const reef_kind *(*at)(ptrdiff_t index);
+    const reef_field *(*common)(ptrdiff_t *count);
+    const char *title;
+} shelves[] = {
+    {"graphs", reef_graph_kind_at, reef_graph_common_fields, "Graphs: who hears whom"},
+    {"weights", reef_weight_kind_at, NULL, "Weights: how much agents give to those they hear"},
+    {"links", reef_link_kind_at, reef_link_common_fields, "Links that fail or change"},
+    {"problems", problem_kind, NULL, "Problems: what agents learn"},
+    {"strategies", reef_strategy_at, NULL, "Strategies: how agents adapt, exchange and combine"},
+    {"attacks", attack_kind, reef_attack_common_fields, "Attacks: what liars send"},
+};
+enum { SHELVES = sizeof shelves / sizeof shelves[0] };
+
+static const struct shelf *find_shelf(const char *name)
+{
+    for (int i = 0; i < SHELVES; i++) {
+        if (strcmp(shelves[i].name, name) == 0) {
+            return &shelves[i];
+        }
+    }
+    return NULL;
+}
+
+static void print_shelf(const struct shelf *shelf)
+{
+    printf("%s\n", shelf->title);
+    for (ptrdiff_t i = 0; shelf->at(i); i++) {
+        printf("  %-18s %s\n", shelf->at(i)->name, shelf->at(i)->summary);
+    }
+    printf("\n`reef list %s NAME` shows parameters and defaults.\n", shelf->name);
+}
+
+static void print_kind(const struct shelf *shelf, const reef_kind *kind)
+{
+    ptrdiff_t count = 0;
+    const reef_field *common = shelf->common ? shelf->common(&count) : NULL;
+    printf("%s - %s\n", kind->name, kind->summary);
+    if (kind->citation[0]) {
+        printf("  after: %s\n", kind->citation);
+    }
+    printf("\nParameters (with their defaults)\n");
+    for (ptrdiff_t i = 0; i < kind->field_count; i++) {
+        print_field(&kind->fields[i]);
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        print_field(&common[i]);
+    }
+    if (kind->field_count + count == 0) {
+        printf("  none\n");
+    }
+}
+
+static int list_kind(const struct shelf *shelf, const char *name)
+{
+    for (ptrdiff_t i = 0; shelf->at(i); i++) {
+        if (strcmp(shelf->at(i)->name, name) == 0) {
+            print_kind(shelf, shelf->at(i));
+            return EXIT_DONE;
+        }
+    }
+    fprintf(stderr, "reef list: there is no '%s' among the %s; `reef list %s` names them\n", name, shelf->name,
+            shelf->name);
+    return EXIT_USAGE;
+}
+
+/* ---- the command ---- */
+
+static void print_rules(void)
 {
     for (int pre = 0; pre < 2; pre++) {
         printf(pre ? "\nPre-aggregators (before a rule, as in \"nnm:f=4 | ref\")\n" : "Rules\n");
@@ -105,24 +189,20 @@ static void print_all(void)
             }
         }
     }
-    printf("\n`reef list RULE` shows parameters, defaults, traits and the source.\n");
+    printf("\n`reef list RULE` shows parameters, defaults, traits and the source. Also:");
+    for (int i = 0; i < SHELVES; i++) {
+        printf("%s `reef list %s`", i ? "," : "", shelves[i].name);
+    }
+    printf(".\n");
 }
 
-static int run_list(int argc, char **argv)
+static int list_rule(const char *name)
 {
-    if (argc > 2) {
-        fprintf(stderr, "reef list: one rule at a time; see `reef list --help`\n");
-        return EXIT_USAGE;
-    }
-    if (argc == 1) {
-        print_all();
-        return EXIT_DONE;
-    }
-    const reef_rule *rule = reef_rule_find(NULL, argv[1]);
+    const reef_rule *rule = reef_rule_find(NULL, name);
     if (!rule) { /* the library's own message knows the nearest name */
         reef_agg *agg = NULL;
         reef_error error = {REEF_OK, "that is a spec, not the name of a rule"};
-        if (reef_agg_create(&agg, argv[1], &error) == REEF_OK) {
+        if (reef_agg_create(&agg, name, &error) == REEF_OK) {
             reef_agg_destroy(&agg);
         }
         fprintf(stderr, "reef list: %s\n", error.text);
@@ -132,12 +212,36 @@ static int run_list(int argc, char **argv)
     return EXIT_DONE;
 }
 
+static int run_list(int argc, char **argv)
+{
+    bool rules = argc == 1 || strcmp(argv[1], "rules") == 0;
+    const struct shelf *shelf = argc > 1 ? find_shelf(argv[1]) : NULL;
+    if (argc > 3 || (argc == 3 && !shelf && !rules)) {
+        fprintf(stderr, "reef list: one name at a time; see `reef list --help`\n");
+        return EXIT_USAGE;
+    }
+    if (argc == 3) {
+        return rules ? list_rule(argv[2]) : list_kind(shelf, argv[2]);
+    }
+    if (rules) {
+        print_rules();
+        return EXIT_DONE;
+    }
+    if (shelf) {
+        print_shelf(shelf);
+        return EXIT_DONE;
+    }
+    return list_rule(argv[1]);
+}
+
 const command command_list = {
     "list",
-    "list the aggregation rules, or explain one of them",
-    "Usage: reef list [RULE]\n\n"
+    "list rules, graphs, problems, attacks, ..., or explain one of them",
+    "Usage: reef list [RULE]\n"
+    "       reef list KIND [NAME]\n\n"
     "Without an argument: every rule and pre-aggregator with one line on what it does.\n"
-    "With one: its source, what it can bear, its traits, and its parameters with defaults and ranges.\n\n"
+    "With one: its source, what it can bear, its traits, and its parameters with defaults and ranges.\n"
+    "KIND is rules, graphs, weights, links, problems, strategies or attacks.\n\n"
     "A rule is used by its spec, rule:key=value,..., with pre-aggregators before it:\n"
     "  ref:efficiency=0.98        nnm:f=4 | ref        trimmed:f=25%\n",
     run_list,

@@ -156,8 +156,7 @@ static void show(void *user, const reef_progress *p)
 
 /* ---- run ---- */
 
-/* 2: the configuration is wrong; 3: the file or its data cannot be read; 1: anything else. */
-static int code_of(reef_status status)
+int experiment_exit_code(reef_status status)
 {
     switch (status) {
     case REEF_E_NOMEM:
@@ -236,7 +235,7 @@ static int run_run(int argc, char **argv)
         code = run_loaded(e, &a, a.folder ? a.folder : folder);
     } else {
         fprintf(stderr, "reef run: %s\n", error.text);
-        code = code_of(status);
+        code = experiment_exit_code(status);
     }
     reef_experiment_destroy(&e);
     reef_context_destroy(&context);

@@ -2,6 +2,8 @@
 #ifndef REEF_TOOLS_COMMANDS_H
 #define REEF_TOOLS_COMMANDS_H
 
+#include <reef/status.h>
+
 /* 0: done; 1: the job failed; 2: the command line or a configuration is wrong; 3: a file is malformed. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MALFORMED = 3 };
 
@@ -16,5 +18,10 @@ extern const command command_aggregate;
 extern const command command_demo;
 extern const command command_list;
 extern const command command_run;
+extern const command command_check;
+extern const command command_init;
+
+/* Exit code when an experiment cannot be loaded: 2 if its text is wrong, 3 if a file cannot be read, 1 otherwise. */
+int experiment_exit_code(reef_status status);
 
 #endif

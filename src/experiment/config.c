@@ -304,7 +304,10 @@ static reef_status read_metrics(reef_experiment *e, reef_error *error)
 static reef_status check_cells(const reef_experiment *e, reef_error *error)
 {
     rfi_world *world = rfi_world_create(e, e->context);
-    reef_status status = world ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for an experiment");
+    reef_status status = REEF_OK;
+    if (!world) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for an experiment");
+    }
     for (ptrdiff_t i = 0; i < e->cells && status == REEF_OK; i++) {
         bool wanted[RFI_METRICS];
         reef_run *run = NULL;

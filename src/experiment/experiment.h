@@ -163,7 +163,7 @@ typedef struct rfi_world {
 /* NULL: no memory. */
 rfi_world *rfi_world_create(const reef_experiment *experiment, reef_context *context);
 void rfi_world_destroy(rfi_world **world);
-reef_status rfi_world_set(rfi_world *world, ptrdiff_t cell, reef_error *error);
+reef_status rfi_world_set(rfi_world *world, ptrdiff_t index, reef_error *error);
 /* A run of the world's cell; oracle: by the oracle strategy instead. */
 typedef struct rfi_block {
     bool oracle;

@@ -126,7 +126,7 @@ reef_status rfi_world_print(rfi_world *w, bool oracle, char *text, size_t size, 
 {
     char spec[RFI_SPEC_LENGTH_MAX + 1];
     const rfi_numbers *n = &w->cell.numbers;
-    bool wanted[RFI_METRICS];
+    bool wanted[RFI_METRICS] = {false};
     reef_run *run = NULL;
     size_t used = 0;
     reef_status status = rfi_world_run(w, &(rfi_block){.oracle = oracle, .lanes = 1}, &run, error);
@@ -152,26 +152,40 @@ reef_status rfi_world_print(rfi_world *w, bool oracle, char *text, size_t size, 
     return used < size ? REEF_OK : rfi_fail(error, REEF_E_OVERFLOW, "the description of a cell is too long");
 }
 
+static reef_status check_graph(const rfi_world *w, reef_cell_facts *facts, reef_error *error)
+{
+    reef_csr csr = reef_graph_csr(w->graph);
+    double *p = rfi_allocate_many(w->context, w->agents, sizeof *p);
+    if (!p) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", w->agents);
+    }
+    reef_status status = reef_graph_check(w->context, &csr, w->liar, &facts->graph, error);
+    facts->has_graph = status == REEF_OK;
+    facts->has_spectrum =
+        facts->has_graph && reef_graph_spectrum(w->context, &csr, w->liar, NULL, p, &facts->spectrum, NULL) == REEF_OK;
+    facts->perron_min = 1;
+    for (ptrdiff_t k = 0; facts->has_spectrum && k < w->agents; k++) {
+        facts->perron_max = fmax(facts->perron_max, p[k]);
+        facts->perron_min = w->liar[k] ? facts->perron_min : fmin(facts->perron_min, p[k]);
+    }
+    rfi_release(w->context, p);
+    return status;
+}
+
 reef_status reef_experiment_check(const reef_experiment *experiment, ptrdiff_t cell, reef_cell_facts *facts,
                                   reef_error *error)
 {
-    *facts = (reef_cell_facts){.bearable = -1, .theory = (double)NAN};
+    if (!experiment || !facts || cell < 0 || cell >= experiment->cells) {
+        return rfi_fail(error, REEF_E_ARG, "reef_experiment_check: there is no cell %td", cell);
+    }
     rfi_world *w = rfi_world_create(experiment, experiment->context);
-    reef_status status = w ? rfi_world_set(w, cell, error) : rfi_fail(error, REEF_E_NOMEM, "no memory for a cell");
+    if (!w) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for a cell");
+    }
+    *facts = (reef_cell_facts){.bearable = -1, .theory = (double)NAN};
+    reef_status status = rfi_world_set(w, cell, error);
     if (status == REEF_OK && w->graph) {
-        reef_csr csr = reef_graph_csr(w->graph);
-        double *p = rfi_allocate_many(w->context, w->agents, sizeof *p);
-        status = p ? reef_graph_check(w->context, &csr, w->liar, &facts->graph, error)
-                   : rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", w->agents);
-        facts->has_graph = status == REEF_OK;
-        facts->has_spectrum = facts->has_graph && reef_graph_spectrum(w->context, &csr, w->liar, NULL, p,
-                                                                      &facts->spectrum, NULL) == REEF_OK;
-        facts->perron_min = 1;
-        for (ptrdiff_t k = 0; facts->has_spectrum && k < w->agents; k++) {
-            facts->perron_max = fmax(facts->perron_max, p[k]);
-            facts->perron_min = w->liar[k] ? facts->perron_min : fmin(facts->perron_min, p[k]);
-        }
-        rfi_release(w->context, p);
+        status = check_graph(w, facts, error);
     }
     if (status == REEF_OK) {
         facts->liars = w->liars;

@@ -170,7 +170,7 @@ static const rfi_yaml_node *choose(choice *c, const rfi_yaml_node *entry)
         return entry;
     }
     if (c->in_list) {
-        c->ways /= entry->count;
+        c->ways = c->ways > entry->count ? c->ways / entry->count : 1;
         return nth(entry, c->way / c->ways % entry->count);
     }
     return nth(entry, position(c->experiment, c->index, find_axis(c->experiment, c->top, entry)));

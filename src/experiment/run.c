@@ -332,10 +332,9 @@ static reef_status make_jobs(runner *r, reef_error *error)
     r->jobs = take(r, 2 * e->cells, sizeof *r->jobs);
     r->oracle_of = take(r, e->cells, sizeof *r->oracle_of);
     r->job_count = e->cells;
-    reef_status status = world && key && r->jobs && r->oracle_of
-                             ? REEF_OK
-                             : rfi_fail(error, REEF_E_NOMEM, "no memory for %td cells", e->cells);
-    for (ptrdiff_t i = 0; i < e->cells && status == REEF_OK; i++) {
+    bool ready = world && key && r->jobs && r->oracle_of;
+    reef_status status = ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for %td cells", e->cells);
+    for (ptrdiff_t i = 0; ready && i < e->cells && status == REEF_OK; i++) {
         r->oracle_of[i] = -1;
         status = rfi_world_set(world, i, error);
         status = status == REEF_OK ? add_job(r, world, i, false, key, error) : status;
@@ -373,8 +372,8 @@ static reef_status make_items(runner *r, reef_error *error)
     }
     r->progress.items = r->item_count;
     r->items = take(r, r->item_count, sizeof *r->items);
-    r->contexts = take(r, r->workers, sizeof(reef_context *));
-    r->worlds = take(r, r->workers, sizeof(rfi_world *));
+    r->contexts = take(r, r->workers, sizeof(void *));
+    r->worlds = take(r, r->workers, sizeof(void *));
     if (!r->items || !r->contexts || !r->worlds) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for %td cells", r->experiment->cells);
     }
@@ -413,8 +412,8 @@ static bool all_done(const runner *r)
 static reef_status write_results(runner *r, double seconds, reef_error *error)
 {
     ptrdiff_t cells = r->experiment->cells;
-    const rfi_outcome **outcomes = take(r, 2 * cells, sizeof *outcomes);
-    const char **keys = take(r, cells, sizeof *keys);
+    const rfi_outcome **outcomes = take(r, 2 * cells, sizeof(void *));
+    const char **keys = take(r, cells, sizeof(void *));
     reef_status status = REEF_OK;
     if (outcomes && keys) {
         for (ptrdiff_t i = 0; i < cells; i++) {

@@ -203,7 +203,7 @@ static reef_status on_event(builder *b, const yaml_event_t *event)
         return on_start(b, event, event->type == YAML_MAPPING_START_EVENT);
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
-        b->depth--;
+        b->depth -= b->depth > 0;
         return REEF_OK;
     case YAML_ALIAS_EVENT:
         return refuse(b, event->start_mark, REEF_E_FORMAT, "aliases (*) are not read; write the value out");
@@ -263,7 +263,9 @@ static rfi_yaml_node *empty_root(const builder *b)
 reef_status rfi_yaml_read(const reef_context *context, const void *bytes, size_t size, const char *source,
                           rfi_yaml *yaml, reef_error *error)
 {
-    builder measure = {.source = source, .error = error};
+    builder measure = {0};
+    measure.source = source;
+    measure.error = error;
     if (size > RFI_YAML_BYTES_MAX) {
         return rfi_fail(error, REEF_E_FORMAT, "%s: %zu bytes; at most %d are read", rfi_path_show(source), size,
                         RFI_YAML_BYTES_MAX);
@@ -277,7 +279,11 @@ reef_status rfi_yaml_read(const reef_context *context, const void *bytes, size_t
     if (!memory) {
         return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to read it", rfi_path_show(source));
     }
-    builder fill = {.source = source, .error = error, .nodes = memory, .texts = (char *)memory + nodes};
+    builder fill = {0};
+    fill.source = source;
+    fill.error = error;
+    fill.nodes = memory;
+    fill.texts = (char *)memory + nodes;
     status = walk(&fill, bytes, size);
     if (status != REEF_OK) {
         rfi_release(context, memory);
