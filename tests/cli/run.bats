@@ -1,0 +1,141 @@
+# reef run, check, init: from a YAML file to results, and every way to get it wrong.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    cat >small.yaml <<'YAML'
+agents: 8
+graph: complete
+problem: {kind: lms, dimension: 4}
+strategy: diffusion:mu=0.05
+rule: [mean, ref]
+liars: [0, 2]
+attack: additive:delta=10
+iterations: 60
+runs: 20
+YAML
+}
+
+@test "run writes summary, curves, manifest and the configuration" {
+    run -0 --separate-stderr "$REEF" run small.yaml
+    [[ "$output" == *"results in results/small" ]]
+    for file in summary.csv curves.csv manifest.json config.yaml; do
+        [ -s "results/small/$file" ]
+    done
+    cmp small.yaml results/small/config.yaml
+    [ "$(wc -l <results/small/summary.csv)" -eq 5 ]
+    [ "$(head -n 1 results/small/summary.csv)" = "cell,rule,liars,runs,msd_db,msd,msd_se,theory_db,oracle_db" ]
+    [ "$(wc -l <results/small/curves.csv)" -eq $((1 + 4 * 61)) ]
+    grep -q '"rule": "mean' results/small/manifest.json
+    [ -z "$(find results -name '*.tmp')" ]
+}
+
+@test "run -o, --set and --quiet" {
+    run -0 --separate-stderr "$REEF" run small.yaml --quiet -o elsewhere --set 'rule=[median]' --set strategy.mu=0.1
+    [ -z "$output" ] && [ -z "$stderr" ]
+    [ "$(wc -l <elsewhere/summary.csv)" -eq 3 ]
+    grep -q 'strategy.mu=0.1' elsewhere/manifest.json
+    [ ! -e results ]
+}
+
+@test "the number of threads and a resume change no byte" {
+    "$REEF" run small.yaml -q -o one --threads 1
+    "$REEF" run small.yaml -q -o two --threads 2
+    cmp one/summary.csv two/summary.csv
+    cmp one/curves.csv two/curves.csv
+    rm two/summary.csv "two/cells/$(find two/cells -type f -printf '%f\n' | head -n 1)"
+    run -0 "$REEF" run small.yaml -o two --resume
+    [[ "$output" == *"(3 taken from before)"* ]]
+    cmp one/summary.csv two/summary.csv
+}
+
+@test "killed and resumed gives the same bytes" {
+    "$REEF" run small.yaml -q -o whole --set iterations=4000 --set runs=200
+    "$REEF" run small.yaml -q -o parts --set iterations=4000 --set runs=200 --threads 1 &
+    local job=$!
+    for _ in $(seq 100); do
+        [ -z "$(find parts/cells -name '*.txt' 2>/dev/null)" ] || break
+        sleep 0.05
+    done
+    kill -9 "$job" 2>/dev/null || true
+    wait "$job" || true
+    run -0 "$REEF" run small.yaml -q -o parts --set iterations=4000 --set runs=200 --resume
+    cmp whole/summary.csv parts/summary.csv
+    cmp whole/curves.csv parts/curves.csv
+}
+
+@test "an interrupt stops cleanly and says how to go on, exit 1" {
+    # Jobs in the background of a shell ignore SIGINT; SIGTERM is handled alike.
+    "$REEF" run small.yaml -o parts --set iterations=1000000 --set runs=64 2>message &
+    local job=$! status=0
+    sleep 0.5
+    kill -TERM "$job"
+    wait "$job" || status=$?
+    [ "$status" -eq 1 ]
+    grep -q -e "--resume" message
+    [ ! -e parts/summary.csv ]
+}
+
+@test "a typo is placed and explained, exit 2, and nothing is written" {
+    sed 's/problem: {kind: lms, dimension: 4}/problem: {kind: lms, dimention: 4}/' small.yaml >typo.yaml
+    run -2 --separate-stderr "$REEF" run typo.yaml
+    [ -z "$output" ]
+    [[ "$stderr" == "reef run: typo.yaml:3:22: "*"did you mean 'dimension'"* ]]
+    [ ! -e results ]
+    run -2 --separate-stderr "$REEF" check typo.yaml
+    [[ "$stderr" == "reef check: typo.yaml:3:22: "* ]]
+}
+
+@test "wrong usage is exit 2, a file that is not there exit 3" {
+    run -2 --separate-stderr "$REEF" run
+    [[ "$stderr" == *"the experiment is missing"* ]]
+    run -2 "$REEF" run small.yaml other.yaml
+    run -2 "$REEF" run small.yaml --nonsense
+    run -2 "$REEF" run small.yaml --threads many
+    run -2 "$REEF" run small.yaml --set
+    run -2 "$REEF" run small.yaml --set rule
+    run -3 --separate-stderr "$REEF" run nowhere.yaml
+    [[ "$stderr" == "reef run: nowhere.yaml: "* ]]
+    run -2 "$REEF" check
+    run -3 "$REEF" check nowhere.yaml
+}
+
+@test "a folder that cannot be made is exit 1" {
+    touch file
+    run -1 --separate-stderr "$REEF" run small.yaml -q -o file/sub
+    [[ "$stderr" == "reef run: "* ]]
+}
+
+@test "check says what to expect, and warns" {
+    run -0 "$REEF" check small.yaml
+    [[ "$output" == *"theory     MSD -"*"4 cells can be run, 0 warnings"* ]]
+    run -0 "$REEF" check small.yaml --set liars=4
+    [[ "$output" == *"WARNING    4 benign agents hear no majority"* ]]
+}
+
+@test "init writes an experiment that checks, and never over a file" {
+    run -0 "$REEF" init mine.yaml
+    run -0 "$REEF" check mine.yaml
+    [[ "$output" == *"9 cells can be run, 0 warnings"* ]]
+    run -1 "$REEF" init mine.yaml
+    run -2 "$REEF" init a b
+}
+
+@test "the published experiments are in order" {
+    for file in "$BATS_TEST_DIRNAME"/../../experiments/*.yaml; do
+        run -0 "$REEF" check "$file"
+    done
+}
+
+@test "list names graphs, weights, links, problems, strategies and attacks" {
+    for kind in graphs:complete weights:metropolis links:failing problems:lms strategies:diffusion attacks:additive; do
+        run -0 "$REEF" list "${kind%:*}"
+        grep -Eq "^  ${kind#*:} +[^ ].+" <<<"$output"
+        run -0 "$REEF" list "${kind%:*}" "${kind#*:}"
+        [[ "${lines[0]}" == "${kind#*:} - "* ]]
+        [[ "$output" == *"Parameters"* ]]
+        run -2 "$REEF" list "${kind%:*}" no-such-thing
+    done
+    run -0 "$REEF" list rules ref
+    [[ "${lines[0]}" == "ref - "* ]]
+}
