@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const command *const commands[] = {&command_run,  &command_aggregate, &command_check,
-                                        &command_init, &command_demo,      &command_list};
+                                          &command_init, &command_demo,      &command_list};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *to)
