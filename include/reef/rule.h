@@ -34,7 +34,8 @@ typedef enum reef_trait {
     REEF_TRAIT_ROBUST = 1 << 6,      /* f far-away rows (its own bound) cannot carry the result away */
     REEF_TRAIT_CENTRE = 1 << 7,      /* remembers a centre: has a state */
     REEF_TRAIT_SELF = 1 << 8,        /* can use the receiver's own row */
-    REEF_TRAIT_ELEMENTWISE = 1 << 9, /* set by the library: a coordinate of the result depends on that coordinate alone */
+    REEF_TRAIT_ELEMENTWISE =
+        1 << 9, /* set by the library: a coordinate of the result depends on that coordinate alone */
 } reef_trait;
 
 /* One coordinate as an elementwise rule sees it. */

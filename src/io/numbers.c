@@ -97,7 +97,8 @@ rfi_numbers_item rfi_numbers_next(rfi_numbers *reader, double *value, reef_statu
         }
     }
     if (reader->file && ferror(reader->file)) {
-        *status = rfi_fail(error, REEF_E_FILE, "%s:%td: reading failed: %s", reader->name, reader->line, strerror(errno));
+        *status =
+            rfi_fail(error, REEF_E_FILE, "%s:%td: reading failed: %s", reader->name, reader->line, strerror(errno));
         return RFI_NUMBERS_ERROR;
     }
     return RFI_NUMBERS_END;
