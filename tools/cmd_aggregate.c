@@ -358,20 +358,21 @@ static int code_of(reef_status status)
     return status == REEF_E_FORMAT || status == REEF_E_OVERFLOW ? EXIT_MALFORMED : EXIT_FAILED;
 }
 
-static reef_status merge(request *r, reef_merge_report *report, reef_error *error)
+static reef_status merge(const request *r, reef_merge_report *report, reef_error *error)
 {
     reef_context *context = NULL;
     meter m = {.start = seconds()};
+    reef_merge_options options = r->merge;
     if (isatty(STDERR_FILENO)) {
-        r->merge.progress = show_progress;
-        r->merge.user = &m;
+        options.progress = show_progress;
+        options.user = &m;
     }
     reef_status status = reef_context_create(&context, NULL, error);
     if (status == REEF_OK && r->threads) {
         status = reef_context_set_threads(context, r->threads, error);
     }
     if (status == REEF_OK) {
-        status = reef_merge_files(context, &r->merge, r->paths, r->count, r->out, report, error);
+        status = reef_merge_files(context, &options, r->paths, r->count, r->out, report, error);
     }
     reef_context_destroy(&context);
     if (m.shown) {
@@ -380,7 +381,7 @@ static reef_status merge(request *r, reef_merge_report *report, reef_error *erro
     return status;
 }
 
-static int do_request(request *r)
+static int do_request(const request *r)
 {
     reef_error error = {REEF_OK, ""};
     reef_merge_report report = {.files = calloc((size_t)r->count, sizeof *report.files)};

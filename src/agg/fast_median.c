@@ -158,15 +158,20 @@ static void report(tally *t, ptrdiff_t found)
     }
 }
 
-#define STORE_MIDPOINTS(real)                                                                                          \
-    static void midpoints_##real(const real *lower, const real *upper, ptrdiff_t count, real *out)                     \
-    {                                                                                                                  \
-        for (ptrdiff_t i = 0; i < count; i++) {                                                                        \
-            out[i] = (real)0.5 * (lower[i] + upper[i]); /* as the kernels do */                                        \
-        }                                                                                                              \
+/* Midpoints as the kernels have them. */
+static void midpoints_float(const float *lower, const float *upper, ptrdiff_t count, float *out)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        out[i] = 0.5F * (lower[i] + upper[i]);
     }
-STORE_MIDPOINTS(float)
-STORE_MIDPOINTS(double)
+}
+
+static void midpoints_double(const double *lower, const double *upper, ptrdiff_t count, double *out)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        out[i] = 0.5 * (lower[i] + upper[i]);
+    }
+}
 
 /* The result from the middle values, the same bits as without a report. */
 static void store(tally *t)

@@ -90,7 +90,7 @@ static int by_name(const void *a, const void *b)
 
 static reef_status sort_names(const reef_context *context, rfi_model *model, reef_error *error)
 {
-    model->by_name = rfi_allocate_many(context, model->count, sizeof *model->by_name);
+    model->by_name = rfi_allocate_many(context, model->count, sizeof(void *));
     if (!model->by_name) {
         return rfi_fail(error, REEF_E_NOMEM, "%s: no memory for the names of its tensors",
                         rfi_path_show(model->file.path));
@@ -98,7 +98,7 @@ static reef_status sort_names(const reef_context *context, rfi_model *model, ree
     for (ptrdiff_t i = 0; i < model->count; i++) {
         model->by_name[i] = &model->tensors[i];
     }
-    qsort(model->by_name, (size_t)model->count, sizeof *model->by_name, by_name);
+    qsort(model->by_name, (size_t)model->count, sizeof(void *), by_name);
     return REEF_OK;
 }
 

@@ -213,75 +213,97 @@ static bool is_real(element type)
     return type != I64 && type != BOOL;
 }
 
+/* An aggregation in memory: some tensors of a world. */
+typedef struct memory {
+    const world *w;
+    bool wide; /* in double */
+    ptrdiff_t count;
+    int which[TENSORS];
+    ptrdiff_t lengths[TENSORS];
+    void *rows[TENSORS][FILES];
+    void *outs[TENSORS];
+} memory;
+
+static void add_tensor(memory *in, int tensor)
+{
+    ptrdiff_t n = in->count++;
+    ptrdiff_t length = in->w->l.length[tensor];
+    in->which[n] = tensor;
+    in->lengths[n] = length;
+    in->outs[n] = malloc((size_t)length * sizeof(double));
+    for (ptrdiff_t f = 0; f < in->w->files; f++) {
+        const double *values = in->w->values[f][tensor];
+        double *row = malloc((size_t)length * sizeof *row);
+        float *single = (float *)(void *)row;
+        for (ptrdiff_t m = 0; m < length; m++) {
+            if (in->wide) {
+                row[m] = values[m];
+            } else {
+                single[m] = (float)values[m];
+            }
+        }
+        in->rows[n][f] = row;
+    }
+}
+
+/* Aggregates what was added, and forgets it; adds to trust. Returns how many numbers there were. */
+static double run_memory(memory *in, const reef_agg *agg, const double *weights, double *out[TENSORS], double *trust)
+{
+    reef_report *report = NULL;
+    reef_plan *plan = NULL;
+    reef_error error = {REEF_OK, ""};
+    const void *const *pointers[TENSORS];
+    double numbers = 0;
+    ptrdiff_t files = in->w->files;
+    reef_shape shape = {files, in->count, in->lengths, in->wide ? REEF_F64 : REEF_F32, 1};
+    for (ptrdiff_t n = 0; n < in->count; n++) {
+        pointers[n] = (const void *const *)in->rows[n];
+        numbers += (double)in->lengths[n];
+    }
+    assert_int_equal(reef_report_create(&report, files, NULL), REEF_OK);
+    assert_int_equal(reef_plan_create(&plan, agg, &shape, NULL), REEF_OK);
+    reef_status status =
+        reef_plan_apply_segments(plan, &(reef_input){.weights = weights}, pointers, in->outs, report, &error);
+    CHECK(status == REEF_OK, "%s", error.text);
+    for (ptrdiff_t f = 0; f < files; f++) {
+        trust[f] += numbers * reef_report_trust(report)[f];
+    }
+    for (ptrdiff_t n = 0; n < in->count; n++) {
+        for (ptrdiff_t m = 0; m < in->lengths[n]; m++) {
+            out[in->which[n]][m] = in->wide ? ((double *)in->outs[n])[m] : (double)((float *)in->outs[n])[m];
+        }
+        free(in->outs[n]);
+        for (ptrdiff_t f = 0; f < files; f++) {
+            free(in->rows[n][f]);
+        }
+    }
+    in->count = 0;
+    reef_plan_destroy(&plan);
+    reef_report_destroy(&report);
+    return numbers;
+}
+
 /* out[tensor] = the aggregate of float tensors; whole model, or each by itself. trust: FILES numbers. */
 static void aggregate(const world *w, const char *spec, const double *weights, bool per_tensor, double *out[TENSORS],
                       double *trust)
 {
     reef_agg *agg = make_agg(spec);
-    reef_report *report = NULL;
-    bool wide = false;
-    ptrdiff_t lengths[TENSORS];
-    int which[TENSORS];
-    ptrdiff_t n = 0;
-    for (int i = 0; i < w->l.count; i++) {
-        wide = wide || w->l.type[i] == F64;
-        if (is_real(w->l.type[i])) {
-            which[n] = i;
-            lengths[n++] = w->l.length[i];
-        }
-    }
-    assert_int_equal(reef_report_create(&report, w->files, NULL), REEF_OK);
-    memset(trust, 0, FILES * sizeof *trust);
+    memory in = {.w = w};
     double total = 0;
-    ptrdiff_t step = per_tensor ? 1 : n;
-    for (ptrdiff_t s = 0; s < n; s += step) {
-        const void *rows[TENSORS][FILES];
-        const void *const *pointers[TENSORS];
-        void *outs[TENSORS];
-        double numbers = 0;
-        for (ptrdiff_t j = 0; j < step; j++) {
-            ptrdiff_t length = lengths[s + j];
-            numbers += (double)length;
-            outs[j] = malloc((size_t)length * sizeof(double));
-            pointers[j] = rows[j];
-            for (ptrdiff_t f = 0; f < w->files; f++) {
-                const double *values = w->values[f][which[s + j]];
-                float *single = malloc((size_t)length * sizeof *single);
-                for (ptrdiff_t m = 0; m < length; m++) {
-                    single[m] = wide ? 0 : (float)values[m];
-                }
-                rows[j][f] = wide ? (const void *)values : (const void *)single;
-                if (wide) {
-                    free(single);
-                }
-            }
-        }
-        reef_plan *plan = NULL;
-        reef_error error = {REEF_OK, ""};
-        reef_shape shape = {w->files, step, lengths + s, wide ? REEF_F64 : REEF_F32, 1};
-        assert_int_equal(reef_plan_create(&plan, agg, &shape, NULL), REEF_OK);
-        reef_status status =
-            reef_plan_apply_segments(plan, &(reef_input){.weights = weights}, pointers, outs, report, &error);
-        CHECK(status == REEF_OK, "%s: %s", spec, error.text);
-        reef_plan_destroy(&plan);
-        for (ptrdiff_t j = 0; j < step; j++) {
-            for (ptrdiff_t m = 0; m < lengths[s + j]; m++) {
-                out[which[s + j]][m] = wide ? ((double *)outs[j])[m] : (double)((float *)outs[j])[m];
-            }
-            free(outs[j]);
-            for (ptrdiff_t f = 0; !wide && f < w->files; f++) {
-                free((void *)(uintptr_t)rows[j][f]);
-            }
-        }
-        for (ptrdiff_t f = 0; f < w->files; f++) {
-            trust[f] += numbers * reef_report_trust(report)[f];
-        }
-        total += numbers;
+    memset(trust, 0, FILES * sizeof *trust);
+    for (int i = 0; i < w->l.count; i++) {
+        in.wide = in.wide || w->l.type[i] == F64;
     }
+    for (int i = 0; i < w->l.count; i++) {
+        if (is_real(w->l.type[i])) {
+            add_tensor(&in, i);
+            total += per_tensor ? run_memory(&in, agg, weights, out, trust) : 0;
+        }
+    }
+    total += per_tensor ? 0 : run_memory(&in, agg, weights, out, trust);
     for (ptrdiff_t f = 0; f < w->files; f++) {
         trust[f] /= total;
     }
-    reef_report_destroy(&report);
     reef_agg_destroy(&agg);
 }
 
