@@ -210,8 +210,8 @@ static void *read_part(void *argument)
 /* All rows read once by all threads of the configuration. */
 static void read_rows(const bench *b)
 {
-    pthread_t threads[THREADS_MAX];
-    reading parts[THREADS_MAX];
+    pthread_t threads[THREADS_MAX] = {0};
+    reading parts[THREADS_MAX] = {{.b = b}};
     ptrdiff_t words = b->m * (ptrdiff_t)width(b) / (ptrdiff_t)sizeof(uint64_t);
     for (int t = 0; t < b->threads; t++) {
         parts[t] = (reading){b, words * t / b->threads / 32 * 32, words * (t + 1) / b->threads / 32 * 32, 0};
