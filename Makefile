@@ -5,10 +5,11 @@ FUZZ_SECONDS ?= 60
 BENCH_FLAGS ?=
 PEERS_FLAGS ?=
 
-.PHONY: help run test bench bench-peers check check-aarch64 fuzz format install clean
+.PHONY: help run demo test bench bench-peers check check-aarch64 fuzz format install clean
 
 help:
-	@echo 'make run                  build Reef and run its demonstration'
+	@echo 'make run                  build Reef and run the experiments of the paper; figures in results/'
+	@echo 'make demo                 build Reef and run its demonstration of a few seconds'
 	@echo 'make test                 all tests: optimised and sanitized builds, command line, installation'
 	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
 	@echo 'make bench-peers          the same arrays through numpy, scipy, PyTorch, ByzFL, Flower (PEERS_FLAGS=...)'
@@ -23,6 +24,11 @@ help:
 	@echo 'otherwise the command to install them is printed.'
 
 run:
+	@scripts/bootstrap.sh run
+	@scripts/build.sh release reef_tool
+	@scripts/paper.sh build/release/reef
+
+demo:
 	@scripts/bootstrap.sh run
 	@scripts/build.sh release reef_tool
 	@build/release/reef demo

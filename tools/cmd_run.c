@@ -16,7 +16,7 @@ typedef struct arguments {
     const char *overrides[OVERRIDES_MAX];
     ptrdiff_t override_count;
     ptrdiff_t threads;
-    bool resume, quiet;
+    bool resume, quiet, no_figures;
 } arguments;
 
 static volatile sig_atomic_t stop;
@@ -65,6 +65,8 @@ static int read_option(int argc, char **argv, int *i, arguments *a)
     const char *argument = argv[*i];
     if (strcmp(argument, "--resume") == 0) {
         a->resume = true;
+    } else if (strcmp(argument, "--no-figures") == 0) {
+        a->no_figures = true;
     } else if (strcmp(argument, "--quiet") == 0 || strcmp(argument, "-q") == 0) {
         a->quiet = true;
     } else if (strcmp(argument, "-o") == 0 || is_option(argument, "--output")) {
@@ -207,6 +209,11 @@ static int run_loaded(const reef_experiment *e, const arguments *a, const char *
         fprintf(stderr, "reef run: stopped; the finished cells are in %s, `--resume` goes on\n", folder);
         return EXIT_FAILED;
     }
+    int drawn = a->no_figures ? 0 : plot_folder(folder);
+    if (drawn < 0) {
+        fprintf(stderr, "reef run: no pictures: %s\n",
+                drawn == PLOT_FAILED ? "gnuplot failed" : "gnuplot is not there");
+    }
     if (!a->quiet) {
         print_summary(folder);
         printf("%td cells (%td taken from before) in %.1f s; results in %s\n", reef_experiment_cells(e), outcome.reused,
@@ -252,6 +259,7 @@ const command command_run = {
     "      --set PATH=VALUE  replaces a value of the file: --set strategy.mu=0.05 --set 'rule=[mean, ref]'\n"
     "      --resume          goes on with a run that was stopped; finished cells are not run again\n"
     "      --threads N       cores to use (default: all)\n"
+    "      --no-figures      does not call gnuplot; `reef plot FOLDER` draws later\n"
     "  -q, --quiet           no progress and no summary\n\n"
     "Exit codes: 0 done, 1 the run failed or was stopped, 2 wrong usage or configuration, 3 a file cannot be read.\n",
     run_run,

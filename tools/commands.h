@@ -20,6 +20,11 @@ extern const command command_list;
 extern const command command_run;
 extern const command command_check;
 extern const command command_init;
+extern const command command_plot;
+
+/* Draws what `reef run` has prepared in a results folder; returns the number of pictures, or one of these. */
+enum { PLOT_NO_GNUPLOT = -1, PLOT_FAILED = -2 };
+int plot_folder(const char *results);
 
 /* Exit code when an experiment cannot be loaded: 2 if its text is wrong, 3 if a file cannot be read, 1 otherwise. */
 int experiment_exit_code(reef_status status);

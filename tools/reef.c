@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const command *const commands[] = {&command_run,  &command_aggregate, &command_check,
+static const command *const commands[] = {&command_run,  &command_aggregate, &command_check, &command_plot,
                                           &command_init, &command_demo,      &command_list};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

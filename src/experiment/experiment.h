@@ -8,6 +8,7 @@
  *   run.c       jobs (a cell, or its oracle) in items (blocks of repetitions) on all threads
  *   store.c     results of one job in a file, for resume
  *   results.c   the tables and the manifest
+ *   figures.c   gnuplot scripts and their data
  */
 #ifndef RFI_EXPERIMENT_EXPERIMENT_H
 #define RFI_EXPERIMENT_EXPERIMENT_H

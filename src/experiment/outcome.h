@@ -59,6 +59,9 @@ typedef struct rfi_results {
 
 reef_status rfi_results_write(const rfi_results *results, const char *folder, reef_error *error);
 
+/* figures.c: scripts and data in folder/figures. */
+reef_status rfi_figures_write(const rfi_results *results, const char *folder, reef_error *error);
+
 /* Makes a folder and those above it. */
 reef_status rfi_make_folder(const char *path, reef_error *error);
 

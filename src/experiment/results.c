@@ -362,5 +362,6 @@ reef_status rfi_results_write(const rfi_results *results, const char *folder, re
     reef_status status = write_config(results, folder, error);
     status = status == REEF_OK ? write_summary(results, folder, error) : status;
     status = status == REEF_OK ? write_curves(results, folder, error) : status;
+    status = status == REEF_OK ? rfi_figures_write(results, folder, error) : status;
     return status == REEF_OK ? write_manifest(results, folder, error) : status;
 }

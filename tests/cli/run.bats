@@ -139,3 +139,30 @@ YAML
     run -0 "$REEF" list rules ref
     [[ "${lines[0]}" == "ref - "* ]]
 }
+
+@test "plot draws what run has prepared" {
+    command -v gnuplot >/dev/null || skip "no gnuplot here"
+    "$REEF" run small.yaml -q --no-figures -o r --set 'liars=[0, 1, 2]'
+    [ -z "$(find r -name '*.svg')" ]
+    run -0 "$REEF" plot r
+    for name in curves final heat; do
+        grep -q '</svg>' "r/figures/$name.svg"
+        [ -s "r/figures/$name.png" ]
+    done
+    run -3 "$REEF" plot nowhere
+    run -2 "$REEF" plot
+}
+
+@test "texts of the file cannot run commands in gnuplot" {
+    command -v gnuplot >/dev/null || skip "no gnuplot here"
+    run -0 "$REEF" run small.yaml -q -o r --set "name='a\`touch pwned\` b'"
+    [ -s r/figures/curves.svg ]
+    [ ! -e pwned ] && [ ! -e r/figures/pwned ]
+}
+
+@test "without gnuplot the results are there, and a note" {
+    mkdir bin
+    run -0 --separate-stderr env PATH="$PWD/bin" "$REEF" run small.yaml -q -o r
+    [[ "$stderr" == *"gnuplot is not there"* ]]
+    [ -s r/summary.csv ]
+}
