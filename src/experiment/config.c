@@ -15,7 +15,7 @@ static const char *const other_keys[] = {"name", "metrics", "zip"};
 reef_status rfi_fail_at(reef_error *error, reef_status status, const rfi_yaml_node *node, bool at_key,
                         const char *format, ...)
 {
-    char text[sizeof error->text];
+    char text[sizeof(reef_error)];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
@@ -351,7 +351,7 @@ reef_status reef_experiment_read(reef_context *context, reef_experiment **experi
         return rfi_fail(error, REEF_E_ARG,
                         "reef_experiment_read needs a text, its name and a place for the experiment");
     }
-    reef_error own;
+    reef_error own = {REEF_OK, ""};
     error = error ? error : &own;
     reef_experiment *e = rfi_allocate(context, sizeof *e);
     if (!e) {

@@ -37,10 +37,10 @@ static void open_world(world *w, const char *text, ptrdiff_t threads)
 
 static void close_world(world *w)
 {
-    char command[SCRATCH_PATH + 16];
+    char command[2 * SCRATCH_PATH];
     reef_experiment_destroy(&w->experiment);
     reef_context_destroy(&w->context);
-    (void)snprintf(command, sizeof command, "rm -rf '%s/cells'", w->scratch.folder);
+    (void)snprintf(command, sizeof command, "rm -rf '%s/cells' '%s/figures'", w->scratch.folder, w->scratch.folder);
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a folder of our own */
     scratch_close(&w->scratch);
 }
