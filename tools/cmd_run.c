@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OVERRIDES_MAX = 64, TEXT_SIZE = 512, PATH_SIZE = 4096, BAR = 24 };
+enum { OVERRIDES_MAX = 64, TEXT_SIZE = 512, PATH_SIZE = 4096, BAR = 24, COLUMNS_MAX = 64, ROWS_MAX = 200 };
 
 typedef struct arguments {
     const char *file, *folder;
@@ -171,18 +171,84 @@ int experiment_exit_code(reef_status status)
     }
 }
 
-/* The summary as a table on the terminal: its first columns are enough. */
+/* Cuts the next field off a line of csv, without its quotes; NULL at the end. */
+static char *next_field(char **rest)
+{
+    char *field = *rest;
+    char *to = field;
+    bool quoted = field && *field == '"';
+    if (!field) {
+        return NULL;
+    }
+    char *from = field + quoted;
+    while (*from && (quoted || *from != ',')) {
+        if (quoted && *from == '"') {
+            quoted = from[1] == '"';
+            from += 1;
+            if (!quoted) {
+                continue;
+            }
+        }
+        *to++ = *from++;
+    }
+    *rest = *from == ',' ? from + 1 : NULL;
+    *to = '\0';
+    return field;
+}
+
+/* The linear values and their errors stay in the file. */
+static bool is_shown(const char *name)
+{
+    size_t length = strlen(name);
+    bool error = length > 3 && strcmp(name + length - 3, "_se") == 0;
+    return !error && strcmp(name, "msd") != 0 && strcmp(name, "excess") != 0 && strcmp(name, "consensus") != 0;
+}
+
+/* Widths of the columns: -1 for those that are not shown, 0 before the head has been read. */
+static void measure_row(char *line, bool head, int *widths)
+{
+    int column = 0;
+    for (char *field = next_field(&line); field && column < COLUMNS_MAX; field = next_field(&line), column++) {
+        int width = (int)strlen(field);
+        if (head) {
+            widths[column] = is_shown(field) ? width : -1;
+        } else if (widths[column] >= 0 && width > widths[column]) {
+            widths[column] = width;
+        }
+    }
+}
+
+static void print_row(char *line, const int *widths)
+{
+    int column = 0;
+    for (char *field = next_field(&line); field && column < COLUMNS_MAX; field = next_field(&line), column++) {
+        if (widths[column] >= 0) {
+            printf("%s%*s", column ? "  " : "", widths[column], field);
+        }
+    }
+    printf("\n");
+}
+
+/* The summary as a table: read once for the widths, once for the rows. */
 static void print_summary(const char *folder)
 {
     char path[PATH_SIZE + 16];
     char line[2 * PATH_SIZE];
+    int widths[COLUMNS_MAX] = {0};
     (void)snprintf(path, sizeof path, "%s/summary.csv", folder);
-    FILE *file = fopen(path, "r");
-    for (int i = 0; file && i < 60 && fgets(line, sizeof line, file); i++) {
-        fputs(line, stdout);
-    }
-    if (file) {
-        (void)fclose(file);
+    for (int pass = 0; pass < 2; pass++) {
+        FILE *file = fopen(path, "r");
+        for (int i = 0; file && i < ROWS_MAX && fgets(line, sizeof line, file); i++) {
+            line[strcspn(line, "\n")] = '\0';
+            if (pass == 0) {
+                measure_row(line, i == 0, widths);
+            } else {
+                print_row(line, widths);
+            }
+        }
+        if (file) {
+            (void)fclose(file);
+        }
     }
 }
 
