@@ -76,7 +76,7 @@ static int run_plot(int argc, char **argv)
     }
     if (drawn == 0) {
         fprintf(stderr, "reef plot: %s has no figures/*.gp; is it a results folder?\n", argv[1]);
-        return EXIT_DATA;
+        return EXIT_MALFORMED;
     }
     printf("%d pictures in %s/figures\n", drawn, argv[1]);
     return EXIT_DONE;
