@@ -73,15 +73,16 @@ static const float *previous_of(const reef_run *run, ptrdiff_t l)
     return run->before ? rfi_row(run, run->before, place_of(run, l)) : rfi_model(run, l);
 }
 
-static bool ask(reef_run *run, rfi_learner *learner, reef_attack_view *view, float *out)
+static bool ask(reef_run *run, rfi_learner *learner, const reef_attack_view *view, float *out)
 {
     const reef_attack *attack = run->setup.attack;
     trial t = {run, learner};
+    reef_attack_view asked = *view;
     if (learner->trial.plan) {
-        view->aggregate = try_rule;
-        view->user = &t;
+        asked.aggregate = try_rule;
+        asked.user = &t;
     }
-    return reef_attack_kind_of(attack)->message(reef_attack_params(attack), view, out);
+    return reef_attack_kind_of(attack)->message(reef_attack_params(attack), &asked, out);
 }
 
 static reef_attack_view view_of(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l)

@@ -183,6 +183,8 @@ KERNEL quintic quintic_of(const powers *sums, const mest_limits *limits)
     f.high = v_min(v_min(v_sub(one, sums->inside[0]), v_sub(sums->outside[1], one)), limits->longest);
     f.healthy = m_first(LANES);
     f.rejects = sums->rejects;
+    f.step = v_set(0);
+    f.t = v_set(0);
     return f;
 }
 

@@ -19,7 +19,7 @@
 
 /* Loops over a column that is to stay in registers. */
 #if defined(__clang__)
-#define UNROLL _Pragma("unroll")
+#define UNROLL /* it does so by itself, and complains where it cannot */
 #else
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
