@@ -45,14 +45,16 @@ KERNEL vec limit_of(const rfi_kernel_mest *est)
     return v_set(est->family == RFI_KERNEL_TUKEY ? 1024 : (real)0x1p+100);
 }
 
-/* Huber's function never lets go of a value, however far: where one would be clamped the scalar rule decides. */
-KERNEL mask out_of_reach(const mest_lanes *q, vec least, vec greatest, const rfi_kernel_mest *est)
+/* Huber's function never lets go of a value, however far: a heavy one may carry the estimate there, where numbers have no place left for
+ * distances of the order of r. The scalar rule decides then. */
+KERNEL mask out_of_reach(const mest_lanes *q, vec least, vec greatest, const rfi_span *span, int family)
 {
-    if (est->family == RFI_KERNEL_TUKEY) {
+    vec reach = v_set((real)(sizeof(real) == 4 ? 0x1p+10 : 0x1p+30));
+    if (family == RFI_KERNEL_TUKEY || !span->weights) {
         return m_first(0);
     }
     vec most = v_max(v_abs(scaled(least, q)), v_abs(scaled(greatest, q)));
-    return m_andnot(m_first(LANES), v_less(most, limit_of(est)));
+    return m_andnot(m_first(LANES), v_less(most, reach));
 }
 
 static void mark_hard(mest_work *w, ptrdiff_t coordinate)
@@ -291,7 +293,7 @@ static void solve_singly(mest_work *w, ptrdiff_t at)
     ptrdiff_t lanes = lanes_at(span, at);
     vec sum = load_sorted((const row *)span->rows, n, at, lanes, column, &w->ahead);
     mest_lanes q = start_lanes(column, n, sum, lanes, &w->limits);
-    q.open = m_andnot(q.open, out_of_reach(&q, column[0], column[n - 1], w->est));
+    q.open = m_andnot(q.open, out_of_reach(&q, column[0], column[n - 1], span, family));
     for (ptrdiff_t i = 0; i < n; i++) {
         vec x = load_lanes(((const row *)span->rows)[i], at, lanes);
         u[i] = clamp_to(span->weights ? scaled(x, &q) : scaled_place(column, n, i, &q), limit_of(w->est));
