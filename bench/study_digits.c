@@ -4,7 +4,9 @@
  * mean over seeds with its standard error; the same seed has the same data, partition and liars for every rule, so that cells of a
  * column are paired. Rules that must be told the number of liars are told it; without an attack they expect 40 %.
  *
- * usage: study_digits [--problem SPEC] [--strategy SPEC] [--rounds N] [--seeds N]        (prints one table in Markdown)
+ * usage: study_digits [--problem SPEC] [--strategy SPEC] [--rounds N] [--seeds N] [--show accuracy|trust] [--rule TEXT]
+ * prints one table in Markdown: accuracy at the end in per cent, or the trust given to liars (fair share: 100), the mean over rounds.
+ * --rule: only rules whose name contains TEXT.
  */
 #include <reef/reef.h>
 
@@ -30,10 +32,12 @@ typedef struct study {
     const char *problem;
     const char *strategy;
     int rounds, seeds;
+    bool trust;       /* of liars, instead of the accuracy */
+    const char *only; /* part of a rule's name */
 } study;
 
 typedef struct cell {
-    double mean, error; /* of the accuracy, in per cent */
+    double mean, error; /* in per cent */
 } cell;
 
 static void must(reef_status status, const reef_error *error)
@@ -44,7 +48,31 @@ static void must(reef_status status, const reef_error *error)
     }
 }
 
-/* Accuracy at the end of one run. attack NULL: nobody lies. */
+static double accuracy_at_end(const study *s, reef_run *run)
+{
+    reef_error error;
+    reef_score score;
+    must(reef_run_step(run, s->rounds, &error), &error);
+    must(reef_run_score(run, &score, &error), &error);
+    return 100 * score.accuracy;
+}
+
+/* Looked at twenty times. */
+static double trust_of_liars(const study *s, reef_run *run)
+{
+    enum { LOOKS = 20 };
+    reef_error error;
+    reef_trust_facts facts;
+    double sum = 0;
+    for (int i = 0; i < LOOKS; i++) {
+        must(reef_run_step(run, s->rounds / LOOKS, &error), &error);
+        must(reef_run_trust_facts(run, &facts, &error), &error);
+        sum += facts.liars;
+    }
+    return 100 * sum / LOOKS;
+}
+
+/* One run. attack NULL: nobody lies. */
 static double run_once(const study *s, const char *rule, const char *attack, int liars, uint64_t seed)
 {
     reef_error error;
@@ -52,7 +80,6 @@ static double run_once(const study *s, const char *rule, const char *attack, int
     reef_agg *agg = NULL;
     reef_attack *lies = NULL;
     reef_run *run = NULL;
-    reef_score score;
     bool liar[AGENTS] = {false};
     for (int i = 0; i < liars; i++) { /* 7 and 20 have no common divisor: all different */
         liar[(7 * i + (int)seed) % AGENTS] = true;
@@ -62,16 +89,20 @@ static double run_once(const study *s, const char *rule, const char *attack, int
     if (attack) {
         must(reef_attack_create(NULL, &lies, attack, &error), &error);
     }
-    const reef_run_setup setup = {
-        .problem = problem, .strategy = s->strategy, .rule = agg, .attack = lies, .liar = liar, .seed = seed};
+    const reef_run_setup setup = {.problem = problem,
+                                  .strategy = s->strategy,
+                                  .rule = agg,
+                                  .attack = lies,
+                                  .liar = liar,
+                                  .seed = seed,
+                                  .trust = s->trust};
     must(reef_run_create(NULL, &run, &setup, &error), &error);
-    must(reef_run_step(run, s->rounds, &error), &error);
-    must(reef_run_score(run, &score, &error), &error);
+    double found = s->trust ? trust_of_liars(s, run) : accuracy_at_end(s, run);
     reef_run_destroy(&run);
     reef_attack_destroy(&lies);
     reef_agg_destroy(&agg);
     reef_problem_destroy(&problem);
-    return 100 * score.accuracy;
+    return found;
 }
 
 static cell run_cell(const study *s, const char *pattern, const char *attack, int liars)
@@ -85,9 +116,9 @@ static cell run_cell(const study *s, const char *pattern, const char *attack, in
         (void)snprintf(rule, sizeof rule, "%.*s%d%s", (int)(place - pattern), pattern, attack ? liars : 8, place + 2);
     }
     for (int seed = 1; seed <= s->seeds; seed++) {
-        double accuracy = run_once(s, rule, attack, liars, (uint64_t)seed);
-        sum += accuracy;
-        squares += accuracy * accuracy;
+        double found = run_once(s, rule, attack, liars, (uint64_t)seed);
+        sum += found;
+        squares += found * found;
     }
     double mean = sum / s->seeds;
     double variance = fmax(squares / s->seeds - mean * mean, 0) * s->seeds / fmax(s->seeds - 1, 1);
@@ -96,14 +127,15 @@ static cell run_cell(const study *s, const char *pattern, const char *attack, in
 
 static void print_head(const study *s)
 {
-    printf("`%s`, `%s`, %d rounds, %d seeds:\n\n| rule | no attack |", s->problem, s->strategy, s->rounds, s->seeds);
+    printf("`%s`, `%s`, %d rounds, %d seeds%s:\n\n| rule |%s", s->problem, s->strategy, s->rounds, s->seeds,
+           s->trust ? ", trust of liars" : "", s->trust ? "" : " no attack |");
     for (int a = 0; a < COUNT(attacks); a++) {
         for (int f = 0; f < COUNT(liar_counts); f++) {
             printf(" %.*s %d %% |", (int)strcspn(attacks[a], ":"), attacks[a], 100 * liar_counts[f] / AGENTS);
         }
     }
     printf("\n|---|");
-    for (int i = 0; i <= COUNT(attacks) * COUNT(liar_counts); i++) {
+    for (int i = s->trust; i <= COUNT(attacks) * COUNT(liar_counts); i++) {
         printf("---|");
     }
     printf("\n");
@@ -119,8 +151,10 @@ static void print_rule(const study *s, const char *rule)
     }
     printf("| `%s` |", name);
     (void)fprintf(stderr, "%s ...\n", name);
-    cell clean = run_cell(s, rule, NULL, 0);
-    printf(" %.1f ± %.1f |", clean.mean, clean.error);
+    if (!s->trust) {
+        cell clean = run_cell(s, rule, NULL, 0);
+        printf(" %.1f ± %.1f |", clean.mean, clean.error);
+    }
     for (int a = 0; a < COUNT(attacks); a++) {
         for (int f = 0; f < COUNT(liar_counts); f++) {
             cell c = run_cell(s, rule, attacks[a], liar_counts[f]);
@@ -133,7 +167,12 @@ static void print_rule(const study *s, const char *rule)
 
 int main(int argc, char **argv)
 {
-    study s = {"softmax:data=(digits:bias=yes),partition=(dirichlet:alpha=0.5)", "federated:mu=0.5,batch=32", 600, 10};
+    study s = {"softmax:data=(digits:bias=yes),partition=(dirichlet:alpha=0.5)",
+               "federated:mu=0.5,batch=32",
+               600,
+               10,
+               false,
+               ""};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--problem") == 0) {
             s.problem = argv[i + 1];
@@ -143,11 +182,17 @@ int main(int argc, char **argv)
             s.rounds = (int)strtol(argv[i + 1], NULL, 10);
         } else if (strcmp(argv[i], "--seeds") == 0) {
             s.seeds = (int)strtol(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--show") == 0) {
+            s.trust = strcmp(argv[i + 1], "trust") == 0;
+        } else if (strcmp(argv[i], "--rule") == 0) {
+            s.only = argv[i + 1];
         }
     }
     print_head(&s);
     for (int i = 0; i < COUNT(rules); i++) {
-        print_rule(&s, rules[i]);
+        if (strstr(rules[i], s.only)) {
+            print_rule(&s, rules[i]);
+        }
     }
     return 0;
 }
