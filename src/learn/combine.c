@@ -473,7 +473,7 @@ static void look_ahead(const reef_run *run, const reef_csr *csr, ptrdiff_t k)
 
 static void combine_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
 {
-    enum { AHEAD = 3, MANY = 4096 };
+    enum { AHEAD = 12, MANY = 4096 };
     bool ahead = run->plain && run->classes > MANY;
     reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, run->round));
     for (ptrdiff_t receiver = from; receiver < to; receiver++) {

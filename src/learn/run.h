@@ -272,7 +272,9 @@ void rfi_hand_out(reef_run *run, float *own, float *to);
 /* Receivers of a class other than the sender l itself: so many messages of l they should get. */
 static inline int64_t rfi_others(const reef_run *run, ptrdiff_t class, ptrdiff_t l)
 {
-    return run->class_size[class] - (run->class_of[l] == class);
+    const int64_t size = run->class_size[class];
+    /* a class of one is its first: no look into class_of, which in a large network is anywhere in memory */
+    return size - (size == 1 ? run->class_first[class] == l : run->class_of[l] == class);
 }
 /* One aggregation by the server of what those present sent, with weights (K) > 0; trust if wanted. False: no usable message. */
 bool rfi_combine_server(reef_run *run, const double *weights, float *out);
