@@ -54,6 +54,9 @@ for group in "$@"; do
         need bats has_command bats
         need pkg-config has_command pkg-config
         need libopenblas-dev has_header cblas.h
+        need python3 test -x /usr/bin/python3
+        need python3-numpy has_python_module numpy
+        need python3-pytest has_python_module pytest
         ;;
     check)
         need gcc has_command gcc

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks from the #include lines that dependencies point down only:  check_layers.sh [ROOT] | --self-test
 #
-#   base < num io < agg graph problem attack engine < learn merge < experiment
+#   base < num io < agg graph problem attack engine < learn merge < experiment < flat
 #        < tools examples bench (public headers only)
 #
 # Modules of one layer never include each other. Beyond that: intrinsics only in src/num/kernels; each third-party
@@ -22,7 +22,7 @@ check() { # check ROOT
 
     BEGIN {
         rank("base", 1); rank("num io", 2); rank("agg graph problem attack engine", 3)
-        rank("learn merge", 4); rank("experiment", 5)
+        rank("learn merge", 4); rank("experiment", 5); rank("flat", 6)
         third_party = "^(mpi|yaml|cblas|jansson)\\.h$"
         intrinsics = "(intrin|^arm_neon|^arm_sve)\\.h$"
         libc = "^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|" \

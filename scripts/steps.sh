@@ -6,6 +6,7 @@
 #   build  nothing if it succeeds, one failure if not
 #   ctest  the tests of a ctest run
 #   tap    the tests of a program that writes TAP (bats, our shell tests); skipped ones do not count
+#   pytest the tests of one or more runs of pytest; skipped ones do not count
 #
 # A failing step shows its output and does not stop the others. Each result is also appended to the file REEF_TALLY
 # when that is set, so that one script can sum up several.
@@ -34,6 +35,10 @@ count() { # count KIND LOG STATUS
             passed=$((BASH_REMATCH[2] - failed))
         fi
         ;;
+    pytest)
+        passed=$(grep -E '^[0-9].* in [0-9.]+s' "$2" | grep -oE '[0-9]+ passed' | awk '{ n += $1 } END { print n + 0 }')
+        failed=$(grep -E '^[0-9].* in [0-9.]+s' "$2" | grep -oE '[0-9]+ (failed|error)' | awk '{ n += $1 } END { print n + 0 }')
+        ;;
     tap)
         passed=$(grep -E '^ok ' "$2" | grep -civE '# *skip')
         failed=$(grep -cE '^not ok ' "$2")
@@ -47,7 +52,7 @@ count() { # count KIND LOG STATUS
         [ "$1" != gate ] || passed=0
     fi
     # A test run without tests proves nothing.
-    if [[ $1 == ctest || $1 == tap ]] && [ $((passed + failed)) -eq 0 ]; then
+    if [[ $1 == ctest || $1 == tap || $1 == pytest ]] && [ $((passed + failed)) -eq 0 ]; then
         failed=1
     fi
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests: unit tests and examples in an optimised and a sanitized build, then the command and the installation.
+# All tests: unit tests and examples in an optimised and a sanitized build, then the command, the installation and the Python package.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 . scripts/steps.sh
@@ -17,5 +17,6 @@ unit_tests asan
 if unit_tests release; then
     step "command line" tap scripts/cli_tests.sh build/release
     step "installation" tap tests/install/run.sh build/release
+    step "python" pytest scripts/python_tests.sh build/release
 fi
 finish

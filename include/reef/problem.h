@@ -24,6 +24,8 @@ enum {
     REEF_PROBLEM_LANES = 1 << 0,   /* takes R > 1 */
     REEF_PROBLEM_OPTIMUM = 1 << 1, /* knows w^o: has `optimum` */
     REEF_PROBLEM_CLASSES = 1 << 2, /* classifies: score fills accuracies, labels can be flipped */
+    /* gradients wants all agents of a step in one call, and is never called by two threads of a run at once */
+    REEF_PROBLEM_WHOLE = 1 << 3,
 };
 
 /* Gradients wanted of some agents at once. */

@@ -7,6 +7,7 @@
 #include <reef/context.h>
 #include <reef/experiment.h>
 #include <reef/field.h>
+#include <reef/flat.h>
 #include <reef/graph.h>
 #include <reef/learn.h>
 #include <reef/merge.h>

@@ -47,21 +47,19 @@ static bool learns_from_flipped(const reef_run *run, int64_t round)
            reef_attack_active(attack, round);
 }
 
-/* Gradients of agents agents[0..count) at models[i] into gradients[i]. */
-static void gradients(const reef_run *run, rfi_learner *learner, ptrdiff_t count, const int32_t *agents,
-                      const float *const *models, float *const *to, int64_t round, int64_t step)
+/* The gradients of the learner's batch of `count` agents. */
+static void gradients(const reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step)
 {
-    bool flipped[RFI_CHUNK_AGENTS];
-    bool any = learns_from_flipped(run, round);
+    bool any = learns_from_flipped(run, run->round);
     for (ptrdiff_t i = 0; any && i < count; i++) {
-        flipped[i] = run->liar[agents[i]];
+        learner->flipped[i] = run->liar[learner->agents[i]];
     }
     const reef_batch batch = {.count = count,
-                              .agents = agents,
-                              .models = models,
-                              .gradients = to,
-                              .flipped = any ? flipped : NULL,
-                              .round = round,
+                              .agents = learner->agents,
+                              .models = learner->models,
+                              .gradients = learner->gradients,
+                              .flipped = any ? learner->flipped : NULL,
+                              .round = run->round,
                               .step = (int32_t)step,
                               .size = (int32_t)run->adapt->batch,
                               .lanes = (int32_t)run->lanes,
@@ -74,15 +72,14 @@ static void gradients(const reef_run *run, rfi_learner *learner, ptrdiff_t count
 static void adapt_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
 {
     const rfi_adaption *how = job;
-    int32_t agents[RFI_CHUNK_AGENTS] = {0};
-    const float *models[RFI_CHUNK_AGENTS] = {NULL};
-    float *rows[RFI_CHUNK_AGENTS] = {NULL};
+    const float **models = learner->models;
+    float **rows = learner->gradients;
     for (ptrdiff_t k = from; k < to; k++) {
-        agents[k - from] = (int32_t)k;
+        learner->agents[k - from] = (int32_t)k;
         models[k - from] = how->at_models ? rfi_model(run, k) : rfi_row(run, how->at, k);
         rows[k - from] = rfi_row(run, how->to, k);
     }
-    gradients(run, learner, to - from, agents, models, rows, run->round, how->step);
+    gradients(run, learner, to - from, how->step);
     for (ptrdiff_t k = from; k < to; k++) {
         if (run->velocity) {
             smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), rows[k - from]);
@@ -95,21 +92,26 @@ static void adapt_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, 
 void rfi_adapt_all(reef_run *run, const rfi_adaption *how)
 {
     rfi_adaption job = *how;
-    rfi_run_ranges(run, run->agents, RFI_CHUNK_AGENTS, adapt_range, &job);
+    rfi_run_ranges(run, run->agents, run->chunk, adapt_range, &job);
 }
 
-void rfi_adapt_one(reef_run *run, rfi_learner *learner, ptrdiff_t k, int64_t round, int64_t step, float *model,
-                   float *gradient)
+void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step, float *models, float *to)
 {
-    int32_t agent = (int32_t)k;
-    const float *models[1] = {model};
-    float *rows[1] = {gradient};
-    gradients(run, learner, 1, &agent, models, rows, round, step);
-    if (run->velocity) {
-        smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), gradient);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        learner->models[i] = rfi_row(run, models, learner->agents[i]);
+        learner->gradients[i] = rfi_row(run, to, i);
     }
-    float mu = (float)rfi_step_size(run, k, round);
-    for (ptrdiff_t i = 0; i < run->length; i++) {
-        model[i] -= mu * gradient[i];
+    gradients(run, learner, count, step);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        ptrdiff_t k = learner->agents[i];
+        float *model = rfi_row(run, models, k);
+        float *gradient = learner->gradients[i];
+        float mu = (float)rfi_step_size(run, k, run->round);
+        if (run->velocity) {
+            smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), gradient);
+        }
+        for (ptrdiff_t m = 0; m < run->length; m++) {
+            model[m] -= mu * gradient[m];
+        }
     }
 }

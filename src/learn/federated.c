@@ -101,7 +101,9 @@ static reef_status prepare(reef_run *run, reef_error *error)
     run->extra = rfi_run_take(run, run->agents, sizeof(journey));
     run->present = rfi_run_take(run, run->agents, sizeof(bool));
     run->server_weights = rfi_run_take(run, 2 * run->agents, sizeof(double));
-    if (!run->extra || !run->present || !run->server_weights) {
+    bool whole = reef_problem_kind_of(run->setup.problem)->traits & REEF_PROBLEM_WHOLE;
+    run->gradient = whole ? rfi_run_rows(run, run->agents) : NULL; /* all take their steps at the same time */
+    if (!run->extra || !run->present || !run->server_weights || (whole && !run->gradient)) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", run->agents);
     }
     if (p->clients > run->agents) {
@@ -168,21 +170,38 @@ static int64_t arrival_of(const reef_run *run, ptrdiff_t k)
     return fails ? -1 : run->round + (int64_t)fmin(delay, 1e9);
 }
 
+/* Those of from..to that take a local step number `step`, into the learner's batch; returns how many. */
+static ptrdiff_t gather(const reef_run *run, rfi_learner *learner, ptrdiff_t from, ptrdiff_t to, int64_t step)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t k = from; k < to; k++) {
+        if (run->present[k] && step < steps_of(run, k)) {
+            learner->agents[count++] = (int32_t)k;
+        }
+    }
+    return count;
+}
+
 /* The agents that were drawn work on the server's model; what they will send stands in phi. */
 static void work_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
 {
     const federated_params *p = run->params;
     journey *journeys = run->extra;
+    float *room = run->gradient ? run->gradient : learner->spare;
     (void)job;
+    for (ptrdiff_t k = from; k < to; k++) {
+        if (run->present[k]) {
+            memcpy(rfi_row(run, run->phi, k), run->server, (size_t)run->length * sizeof(float));
+        }
+    }
+    ptrdiff_t count = gather(run, learner, from, to, 0);
+    for (int64_t i = 0; count > 0; count = gather(run, learner, from, to, ++i)) {
+        rfi_adapt_some(run, learner, count, i, run->phi, room);
+    }
     for (ptrdiff_t k = from; k < to; k++) {
         float *model = rfi_row(run, run->phi, k);
         if (!run->present[k]) {
             continue;
-        }
-        memcpy(model, run->server, (size_t)run->length * sizeof *model);
-        int64_t steps = steps_of(run, k);
-        for (int64_t i = 0; i < steps; i++) {
-            rfi_adapt_one(run, learner, k, run->round, i, model, learner->spare);
         }
         for (ptrdiff_t i = 0; p->exchange == UPDATE && i < run->length; i++) {
             model[i] -= run->server[i];
@@ -270,7 +289,7 @@ static bool is_sane(const reef_run *run)
 static void step(reef_run *run)
 {
     sample(run);
-    rfi_run_ranges(run, run->agents, 1, work_range, NULL);
+    rfi_run_ranges(run, run->agents, run->gradient ? run->agents : 1, work_range, NULL);
     receive(run);
     rfi_lie(run, run->phi);
     if (rfi_combine_server(run, weigh(run), output_of(run))) {

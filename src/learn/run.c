@@ -236,6 +236,10 @@ static reef_status prepare_threads(reef_run *run, reef_error *error)
         rfi_learner *a = &run->learners[i];
         ptrdiff_t most = most_liars(run);
         a->batch_work = rfi_run_rows(run, (ptrdiff_t)(work / sizeof(float)) / stride + 2);
+        a->agents = rfi_run_take(run, run->chunk, sizeof(int32_t));
+        a->models = rfi_run_take(run, run->chunk, sizeof(float *));
+        a->gradients = rfi_run_take(run, run->chunk, sizeof(float *));
+        a->flipped = rfi_run_take(run, run->chunk, sizeof(bool));
         a->attack_work = rfi_run_rows(run, attack_work / stride + 1);
         a->lies = rfi_run_rows(run, most);
         a->spare = rfi_run_rows(run, 1);
@@ -246,7 +250,8 @@ static reef_status prepare_threads(reef_run *run, reef_error *error)
         a->live = rfi_run_take(run, run->largest, sizeof(double));
         a->known = by_neighbours ? rfi_run_take(run, run->largest, sizeof(float *)) : NULL;
         if (!a->batch_work || !a->attack_work || !a->lies || !a->spare || !a->rows || !a->senders || !a->weights ||
-            !a->expected || !a->live || (by_neighbours && !a->known)) {
+            !a->expected || !a->live || (by_neighbours && !a->known) || !a->agents || !a->models || !a->gradients ||
+            !a->flipped) {
             return rfi_fail(error, REEF_E_NOMEM, "no memory for the work of %td threads", run->workers);
         }
     }
@@ -306,6 +311,8 @@ static reef_status measure(reef_run *run, reef_error *error)
     }
     run->stride = padded / LINE * LINE;
     run->workers = rfi_context_workers(run->context);
+    bool whole = reef_problem_kind_of(run->setup.problem)->traits & REEF_PROBLEM_WHOLE;
+    run->chunk = whole ? run->agents : RFI_CHUNK_AGENTS;
     return REEF_OK;
 }
 
@@ -368,6 +375,10 @@ reef_status reef_run_create(reef_context *context, reef_run **run, const reef_ru
 static void free_learner(reef_run *run, rfi_learner *a)
 {
     release_rows(run, a->batch_work);
+    rfi_release(run->context, a->agents);
+    rfi_release(run->context, (void *)a->models);
+    rfi_release(run->context, (void *)a->gradients);
+    rfi_release(run->context, a->flipped);
     release_rows(run, a->attack_work);
     release_rows(run, a->lies);
     release_rows(run, a->spare);

@@ -48,7 +48,11 @@ typedef struct rfi_applier {
 
 /* What one thread needs. */
 typedef struct rfi_learner {
-    void *batch_work;   /* of the problem */
+    void *batch_work; /* of the problem */
+    int32_t *agents;  /* run->chunk of each: a batch */
+    const float **models;
+    float **gradients;
+    bool *flipped;
     float *attack_work; /* of the attack */
     float *lies;        /* rows for messages that differ from receiver to receiver */
     const void **rows;  /* largest neighbourhood: row pointers */
@@ -76,6 +80,7 @@ struct reef_run {
     ptrdiff_t agents, dimension, lanes, length; /* length = M x R */
     ptrdiff_t stride;                           /* floats from row to row */
     ptrdiff_t workers;
+    ptrdiff_t chunk; /* agents per gradient call: RFI_CHUNK_AGENTS, or all where the problem wants it */
     ptrdiff_t liars;
     bool *liar;
     int32_t *liar_list, *honest_list;
@@ -239,9 +244,10 @@ typedef struct rfi_adaption {
     int64_t step;     /* local step within the round */
 } rfi_adaption;
 void rfi_adapt_all(reef_run *run, const rfi_adaption *how);
-/* One agent's gradient step on the worker's own: model <- model - mu v. gradient: one row of room. */
-void rfi_adapt_one(reef_run *run, rfi_learner *learner, ptrdiff_t k, int64_t round, int64_t step, float *model,
-                   float *gradient);
+/* A local gradient step of the `count` <= chunk agents in learner->agents on rows of their own: model <- model - mu v. The models
+ * are rows of `models`, the gradients go to rows of `gradients` by place in the batch. */
+void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step, float *models,
+                    float *gradients);
 
 /* ---- lie.c ---- */
 

@@ -1,0 +1,185 @@
+"""libreef through ctypes: where it is, what its calls take, and its errors as exceptions.
+
+Only handles, numbers, pointers to numbers and texts cross the border (reef/flat.h); the layout of no struct is known here.
+ctypes lets go of the interpreter's lock during every call.
+"""
+from __future__ import annotations
+
+import ctypes as c
+import ctypes.util
+import os
+import threading
+from pathlib import Path
+from typing import Any, Optional
+
+F32, F64, F16, BF16 = range(4)
+TEXT_ROOM = 1024
+
+
+class ReefError(ValueError):
+    """What the library refuses, in a sentence. `status` is its number in reef/status.h, `kind` a few words for that."""
+
+    def __init__(self, text: str, status: int, kind: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.kind = kind
+
+
+def _candidates() -> list[str]:
+    here = Path(__file__).resolve().parent
+    given = os.environ.get("REEF_LIBRARY")
+    if given:
+        return [given]
+    found = ctypes.util.find_library("reef")
+    beside = here / "libreef.so"  # in an installed package
+    built = here.parent.parent / "build" / "release" / "libreef.so"  # in a source tree
+    return [str(path) for path in (beside, built) if path.exists()] + ([found] if found else [])
+
+
+def _load() -> c.CDLL:
+    paths = _candidates()
+    for path in paths:
+        library = c.CDLL(path)
+        if hasattr(library, "reef_flat_apply"):
+            return library
+    tried = f"without the calls that this package needs: {', '.join(paths)}" if paths else "nowhere to be found"
+    raise ImportError(f"libreef is {tried}; install the package, or name the library in REEF_LIBRARY")
+
+
+lib = _load()
+if (Path(__file__).resolve().parent / "data").is_dir():  # in an installed package: what experiments read
+    os.environ.setdefault("REEF_DATA", str(Path(__file__).resolve().parent / "data"))
+
+_p, _s, _n, _i, _d, _l = c.c_void_p, c.c_char_p, c.c_ssize_t, c.c_int, c.c_double, c.c_int64
+_text = [c.c_char_p, c.c_size_t]
+PROGRESS = c.CFUNCTYPE(None, _p, _n, _n, _n, _n, _d)
+GRADIENTS = c.CFUNCTYPE(None, _p, _n, _p, _p, _p, _p, _l, _l, _l)
+
+_PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
+    "reef_version": (_s, []),
+    "reef_status_text": (_s, [_i]),
+    "reef_flat_kinds": (_n, [_s]),
+    "reef_flat_kind": (_s, [_s, _n, _s]),
+    "reef_flat_traits": (c.c_uint, [_s, _n]),
+    "reef_flat_is_mixer": (_i, [_n]),
+    "reef_flat_fields": (_n, [_s, _n]),
+    "reef_flat_field": (_s, [_s, _n, _n, _s]),
+    "reef_flat_field_type": (_i, [_s, _n, _n]),
+    "reef_flat_field_limit": (_d, [_s, _n, _n, _i]),
+    "reef_flat_field_word": (_s, [_s, _n, _n, _n]),
+    "reef_flat_context": (_i, [_p, _n, *_text]),
+    "reef_context_destroy": (None, [_p]),
+    "reef_flat_agg": (_i, [_p, _p, _s, *_text]),
+    "reef_agg_destroy": (None, [_p]),
+    "reef_agg_print": (c.c_size_t, [_p, _s, c.c_size_t]),
+    "reef_agg_traits": (c.c_uint, [_p]),
+    "reef_agg_liars": (_n, [_p, _n]),
+    "reef_flat_report": (_i, [_p, _p, _n, *_text]),
+    "reef_report_destroy": (None, [_p]),
+    "reef_report_keep_shares": (None, [_p, _p, _p]),
+    "reef_report_trust": (_p, [_p]),
+    "reef_report_rejected": (_p, [_p]),
+    "reef_report_reason": (_i, [_p, _n]),
+    "reef_report_masked": (_l, [_p]),
+    "reef_report_centre_share": (_d, [_p]),
+    "reef_report_efficiency": (_d, [_p]),
+    "reef_report_dominant": (_n, [_p]),
+    "reef_report_mean_iterations": (_d, [_p]),
+    "reef_report_max_iterations": (_i, [_p]),
+    "reef_report_unconverged": (_l, [_p]),
+    "reef_flat_state": (_i, [_p, _p, _n, _n, _p, _i, *_text]),
+    "reef_state_destroy": (None, [_p]),
+    "reef_state_reset": (None, [_p]),
+    "reef_state_centre": (_p, [_p, _n]),
+    "reef_flat_set_centre": (_i, [_p, _n, _p, *_text]),
+    "reef_flat_apply": (_i, [_p, _n, _n, _p, _i, _p, _p, _p, _n, _l, _p, _p, *_text]),
+    "reef_flat_problem": (_i, [_p, _p, _n, _n, _p, _p, GRADIENTS, _p, *_text]),
+    "reef_problem_destroy": (None, [_p]),
+    "reef_flat_graph": (_i, [_p, _p, _s, _s, _n, c.c_uint64, *_text]),
+    "reef_graph_destroy": (None, [_p]),
+    "reef_flat_links": (_i, [_p, _p, _s, _p, c.c_uint64, *_text]),
+    "reef_links_destroy": (None, [_p]),
+    "reef_flat_attack": (_i, [_p, _p, _s, *_text]),
+    "reef_attack_destroy": (None, [_p]),
+    "reef_flat_run": (_i, [_p, _p, _p, _s, _p, _p, _p, _p, _p, c.c_uint64, _i, *_text]),
+    "reef_run_destroy": (None, [_p]),
+    "reef_flat_run_step": (_i, [_p, _l, *_text]),
+    "reef_run_round": (_l, [_p]),
+    "reef_run_model": (_p, [_p, _n]),
+    "reef_run_trust": (_n, [_p, _n, _p, _p, _n]),
+    "reef_flat_run_counts": (None, [_p, _p]),
+    "reef_flat_experiment": (_i, [_p, _p, _s, _p, _n, *_text]),
+    "reef_experiment_destroy": (None, [_p]),
+    "reef_experiment_name": (_s, [_p]),
+    "reef_experiment_cells": (_n, [_p]),
+    "reef_experiment_axes": (_n, [_p]),
+    "reef_experiment_axis": (_s, [_p, _n]),
+    "reef_flat_experiment_run": (_i, [_p, _s, _i, PROGRESS, _p, _p, _p, *_text]),
+}
+for _name, (_result, _arguments) in _PROTOTYPES.items():
+    _function = getattr(lib, _name)
+    _function.restype = _result
+    _function.argtypes = _arguments
+
+version: str = lib.reef_version().decode()
+
+
+def call(function: Any, *arguments: Any) -> None:
+    """Calls a function that ends in (text, room) and raises what it complains about."""
+    text = c.create_string_buffer(TEXT_ROOM)
+    status = function(*arguments, text, TEXT_ROOM)
+    if status != 0:
+        kind = lib.reef_status_text(status).decode()
+        sentence = text.value.decode(errors="replace") or kind
+        if kind == "out of memory":
+            raise MemoryError(sentence)
+        raise ReefError(sentence, status, kind)
+
+
+class Handle:
+    """An object of the library, destroyed with this one. `keep`: what must live as long."""
+
+    def __init__(self, destroy: str, make: Any, *arguments: Any, context: Any = None, keep: Any = None) -> None:
+        self._destroy = getattr(lib, destroy)
+        self.pointer = c.c_void_p()
+        self.keep = keep
+        before = () if context is None else (context.pointer,)
+        call(make, *before, c.byref(self.pointer), *arguments)
+
+    def __del__(self) -> None:
+        if getattr(self, "pointer", None):
+            self._destroy(c.byref(self.pointer))
+
+
+class Context(Handle):
+    """Threads, shared by everything made in it."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__("reef_context_destroy", lib.reef_flat_context, threads)
+
+
+_contexts: dict[int, Context] = {}
+_lock = threading.Lock()
+_threads = 0
+
+
+def context(threads: Optional[int] = None) -> Context:
+    """The context with so many threads; None: what set_threads said."""
+    wanted = _threads if threads is None else threads
+    with _lock:
+        if wanted not in _contexts:
+            _contexts[wanted] = Context(wanted)
+        return _contexts[wanted]
+
+
+def set_threads(threads: int) -> None:
+    """Threads that aggregations made from now on may use; 0: as many as the processor affinity allows, which is the default.
+    Results do not depend on it."""
+    global _threads
+    context(threads)
+    _threads = threads
+
+
+def get_threads() -> int:
+    """What set_threads said last; 0: all."""
+    return _threads
