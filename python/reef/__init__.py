@@ -11,10 +11,12 @@ reef.simulate                   learning over a network with your own gradients
 reef.compat.byzfl               the interface of ByzFL
 reef.flower                     strategies for Flower
 """
+from ._experiment import Results, run
 from ._kinds import Field, Kind, attacks, kinds, rules
 from ._library import ReefError, get_threads, set_threads
 from ._library import version as __version__
 from ._rule import Report, Rule, State, aggregate
+from ._simulate import Simulation, Step, simulate
 
-__all__ = ["Field", "Kind", "ReefError", "Report", "Rule", "State", "__version__", "aggregate", "attacks", "get_threads",
-           "kinds", "rules", "set_threads"]
+__all__ = ["Field", "Kind", "ReefError", "Report", "Results", "Rule", "Simulation", "State", "Step", "__version__",
+           "aggregate", "attacks", "get_threads", "kinds", "rules", "run", "set_threads", "simulate"]

@@ -10,7 +10,7 @@ import ctypes.util
 import os
 import threading
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Iterable, Optional
 
 F32, F64, F16, BF16 = range(4)
 TEXT_ROOM = 1024
@@ -136,19 +136,38 @@ def call(function: Any, *arguments: Any) -> None:
         raise ReefError(sentence, status, kind)
 
 
-class Handle:
-    """An object of the library, destroyed with this one. `keep`: what must live as long."""
+_counting = threading.RLock()  # a collection may come while a handle is being made
 
-    def __init__(self, destroy: str, make: Any, *arguments: Any, context: Any = None, keep: Any = None) -> None:
+
+class Handle:
+    """An object of the library, destroyed with this one, but after all handles that need it: Python's collector of cycles ends
+    objects in any order."""
+
+    def __init__(self, destroy: str, make: Any, *arguments: Any, context: Optional[Handle] = None,
+                 needs: Iterable[Optional[Handle]] = ()) -> None:
         self._destroy = getattr(lib, destroy)
         self.pointer = c.c_void_p()
-        self.keep = keep
+        self._needs = [handle for handle in (context, *needs) if handle is not None]
+        self._users = 0
+        self._ended = False
         before = () if context is None else (context.pointer,)
         call(make, *before, c.byref(self.pointer), *arguments)
+        with _counting:
+            for handle in self._needs:
+                handle._users += 1
+
+    def _end(self) -> None:
+        if self._users == 0 and self._ended and self.pointer:
+            self._destroy(c.byref(self.pointer))
+            for handle in self._needs:
+                handle._users -= 1
+                handle._end()
 
     def __del__(self) -> None:
-        if getattr(self, "pointer", None):
-            self._destroy(c.byref(self.pointer))
+        if getattr(self, "_ended", None) is not None:
+            with _counting:
+                self._ended = True
+                self._end()
 
 
 class Context(Handle):

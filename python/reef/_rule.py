@@ -80,7 +80,7 @@ class State:
         shape = (tuple(lengths), batch.type)
         if self._handle is None:
             self._handle = Handle("reef_state_destroy", _state_maker(rule), batch.count, len(keys), lengths, batch.type,
-                                  keep=rule)
+                                  needs=[rule.handle])
             self._shape = shape
             if self._first is not None:
                 self._set(batch, keys)
@@ -128,7 +128,7 @@ class Rule:
     def __init__(self, spec: str, *, threads: Optional[int] = None, **parameters: Value) -> None:
         text = make_spec(str(spec), parameters)
         context = _library.context(threads)
-        self.handle = Handle("reef_agg_destroy", lib.reef_flat_agg, text.encode(), context=context, keep=context)
+        self.handle = Handle("reef_agg_destroy", lib.reef_flat_agg, text.encode(), context=context)
         self._given = text
 
     @property

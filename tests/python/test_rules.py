@@ -1,6 +1,7 @@
 """Rules by name and keyword, described by the library's field tables."""
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import subprocess
@@ -70,6 +71,16 @@ def test_attacks_make_specs():
     assert reef.attacks()["additive"](delta=1000) == "additive:delta=1000"
     assert reef.attacks()["alie"]() == "alie"
     assert reef.attacks()["zero"](from_=5, off=2) == "zero:from=5,off=2"
+
+
+def test_handles_end_in_order():
+    """Cycles are collected in any order; what others need must still end last."""
+    for _ in range(20):
+        ring = [reef.Rule("cclip", threads=1), reef.State()]
+        ring[0](np.ones((3, 2)), state=ring[1])
+        ring.append(ring)
+        del ring
+        gc.collect()
 
 
 def test_a_wrong_library_is_named():

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from typing import Any, Optional, Sequence
+from typing import Any, Optional
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class _Rows:
             raise TypeError("'vectors' should be a 'list' of ('np.ndarray' or 'torch.Tensor') or 'np.ndarray' or "
                             "'torch.Tensor'")
         self.device: Any = first.device if is_tensor(first) else None
-        self.rows: Sequence[Array] = [_numpy(row) for row in vectors] if listed else _numpy(vectors)
+        self.rows: Any = [_numpy(row) for row in vectors] if listed else _numpy(vectors)  # both are sequences of rows
         self.n = len(self.rows)
 
     @property
@@ -58,7 +58,7 @@ class _Rows:
 
     def matrix(self) -> Array:
         """All rows in one array."""
-        return self.rows if isinstance(self.rows, np.ndarray) else np.stack(list(self.rows))
+        return self.rows if isinstance(self.rows, np.ndarray) else np.stack(self.rows)
 
     def need_majority(self, f: int) -> None:
         if 2 * f >= self.n:
@@ -99,11 +99,13 @@ def _gram(x: Array) -> Array:
 
 def _distances2(gram: Array) -> Array:
     squares = np.diag(gram)
-    return np.maximum(squares[:, None] + squares[None, :] - 2 * gram, 0)
+    distances: Array = np.maximum(squares[:, None] + squares[None, :] - 2 * gram, 0)
+    return distances
 
 
 def _norms(x: Array) -> Array:
-    return np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float64))
+    norms: Array = np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float64))
+    return norms
 
 
 def _count(value: Any, name: str = "f") -> int:
@@ -333,7 +335,8 @@ class Bucketing:
 
 def _shortened(x: Array, norms: Array, most: float) -> Array:
     factors = np.minimum(1, most / np.maximum(norms, np.finfo(float).tiny))
-    return (x * factors[:, None]).astype(x.dtype if x.dtype.kind == "f" else float, copy=False)
+    result: Array = (x * factors[:, None]).astype(x.dtype if x.dtype.kind == "f" else float, copy=False)
+    return result
 
 
 class Clipping:
