@@ -75,7 +75,7 @@ def test_attacks_make_specs():
 
 def test_handles_end_in_order():
     """Cycles are collected in any order; what others need must still end last."""
-    for _ in range(20):
+    for _ in range(3):
         ring = [reef.Rule("cclip", threads=1), reef.State()]
         ring[0](np.ones((3, 2)), state=ring[1])
         ring.append(ring)

@@ -1,0 +1,36 @@
+"""The server: FedAvg with a rule of Reef, or Flower's own for comparison."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Optional
+
+from flwr.app import Array, ArrayRecord, Context, MetricRecord
+from flwr.serverapp import Grid, ServerApp
+from flwr.serverapp.strategy import FedAvg
+from reef.flower import RobustFedAvg
+
+from . import task
+
+app = ServerApp()
+
+
+def evaluate(server_round: int, arrays: ArrayRecord) -> Optional[MetricRecord]:
+    return MetricRecord({"accuracy": task.accuracy({name: array.numpy() for name, array in arrays.items()})})
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    config = context.run_config
+    nodes = int(config["nodes"])
+    common = {"fraction_evaluate": 0.0, "min_train_nodes": nodes, "min_available_nodes": nodes}
+    rule, trust = str(config["rule"]), str(config["trust-csv"])
+    strategy = FedAvg(**common) if rule == "fedavg" else RobustFedAvg(rule, trust_csv=trust or None, **common)
+    arrays = ArrayRecord({name: Array(array) for name, array in task.start().items()})
+    result = strategy.start(grid, arrays, num_rounds=int(config["rounds"]), evaluate_fn=evaluate)
+    if config["results"]:
+        found = {
+            "accuracy": [dict(record)["accuracy"] for _, record in sorted(result.evaluate_metrics_serverapp.items())],
+            "train": [dict(record) for _, record in sorted(result.train_metrics_clientapp.items())],
+        }
+        Path(str(config["results"])).write_text(json.dumps(found))

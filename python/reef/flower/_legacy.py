@@ -1,0 +1,92 @@
+"""An adapter for strategies of flwr.server.strategy (the legacy API)."""
+from __future__ import annotations
+
+from logging import INFO, WARNING
+from os import PathLike
+from typing import Any, Optional, Union
+
+from flwr.common import Parameters
+from flwr.common.logger import log
+from flwr.server.strategy import Strategy
+
+from .._federation import Reply, check_layouts, combine, npy_array, weigh, write_csv
+from .._rule import Rule, rule_of
+
+
+class LegacyRobust(Strategy):
+    """Any legacy strategy with its aggregate_fit replaced by a rule of Reef:
+
+        strategy = LegacyRobust(FedAvg(fraction_fit=0.5), rule="vref")
+
+    Sampling, evaluation and metrics stay with the strategy inside. Results that do not fit are left out and named, as in RobustFedAvg.
+    `replies` has the last round. Clients are numbered by their id where that is a number, else in the order in which they come.
+    """
+
+    def __init__(self, strategy: Any, rule: Union[str, Rule] = "ref", *, per_array: bool = False, weighted: bool = True,
+                 weight_cap: float = 2.0, trust_csv: Union[None, str, "PathLike[str]"] = None) -> None:
+        self.strategy = strategy
+        self.rule = rule_of(rule, {})
+        self.per_array, self.weighted, self.weight_cap = per_array, weighted, weight_cap
+        self.trust_csv = trust_csv
+        self.replies: list[Reply] = []
+        self._numbers: dict[str, int] = {}
+
+    def _number(self, client: Any) -> int:
+        name = str(getattr(client, "node_id", None) or getattr(client, "cid", client))
+        return int(name) if name.isdigit() else self._numbers.setdefault(name, len(self._numbers))
+
+    def aggregate_fit(self, server_round: int, results: Any, failures: Any) -> tuple[Optional[Parameters], dict[str, Any]]:
+        self.replies = [self._read(client, result) for client, result in results]
+        for failure in failures:
+            log(WARNING, "aggregate_fit: a client failed: %.200r", failure)
+        if not self.replies:
+            return None, {}
+        check_layouts(self.replies, None)
+        weigh(self.replies, self.weighted, self.weight_cap)
+        try:
+            combined = combine(self.replies, self.rule, self.per_array, server_round)
+        except (ValueError, TypeError) as error:
+            log(WARNING, "aggregate_fit: nothing was aggregated, the model stays as it is: %s", error)
+            combined = None
+        for reply in self.replies:
+            if not reply.used:
+                log(WARNING, "aggregate_fit: client %d is left out: %s", reply.node, reply.reason)
+        log(INFO, "aggregate_fit: %d of %d results used", sum(reply.used for reply in self.replies), len(self.replies))
+        if self.trust_csv is not None:
+            write_csv(self.trust_csv, server_round, self.replies)
+        metrics = {f"trust/{reply.node}": reply.trust for reply in self.replies}
+        return (None if combined is None else _parameters(combined)), metrics
+
+    def _read(self, client: Any, result: Any) -> Reply:
+        reply = Reply(self._number(client), count=result.num_examples)
+        try:
+            if result.parameters.tensor_type != "numpy.ndarray":
+                raise ValueError(f"tensors of type {result.parameters.tensor_type!r:.40}")
+            arrays = [npy_array(data) for data in result.parameters.tensors]
+            reply.arrays = {f"{place:06d}": array for place, array in enumerate(arrays)}
+        except Exception as error:  # noqa: BLE001 - hostile bytes may raise anything
+            reply.leave_out(f"it cannot be read: {error}")
+        return reply
+
+    # ---- the rest is the strategy's ----
+
+    def initialize_parameters(self, client_manager: Any) -> Any:
+        return self.strategy.initialize_parameters(client_manager)
+
+    def configure_fit(self, server_round: int, parameters: Any, client_manager: Any) -> Any:
+        return self.strategy.configure_fit(server_round, parameters, client_manager)
+
+    def configure_evaluate(self, server_round: int, parameters: Any, client_manager: Any) -> Any:
+        return self.strategy.configure_evaluate(server_round, parameters, client_manager)
+
+    def aggregate_evaluate(self, server_round: int, results: Any, failures: Any) -> Any:
+        return self.strategy.aggregate_evaluate(server_round, results, failures)
+
+    def evaluate(self, server_round: int, parameters: Any) -> Any:
+        return self.strategy.evaluate(server_round, parameters)
+
+
+def _parameters(arrays: dict[str, Any]) -> Parameters:
+    from flwr.common import ndarrays_to_parameters
+
+    return ndarrays_to_parameters([arrays[name] for name in sorted(arrays)])

@@ -1,0 +1,184 @@
+"""RobustFedAvg on Flower's message API."""
+from __future__ import annotations
+
+from logging import INFO, WARNING
+from os import PathLike
+from typing import Any, Iterable, Optional, Union
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.common.logger import log
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import FedAvg
+
+from .._federation import (Layout, Reply, Standing, check_layouts, combine, layout_of, middle_metrics, npy_array, weigh,
+                           write_csv)
+from .._rule import Rule, rule_of
+
+
+class _Nodes:
+    """A grid that shows some nodes only."""
+
+    def __init__(self, grid: Grid, standing: Standing, least: int) -> None:
+        self._grid = grid
+        self._standing = standing
+        self._least = least
+
+    def get_node_ids(self) -> list[int]:
+        return self._standing.allowed(list(self._grid.get_node_ids()), self._least)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._grid, name)
+
+
+class RobustFedAvg(FedAvg):
+    """FedAvg with a robust rule of Reef at the server.
+
+    rule           a spec ("ref", "vref", "nnm:f=3 | ref", ...) or a reef.Rule; no number of liars is needed
+    per_array      aggregate every array on its own instead of the whole model at once
+    weighted       weights by `weighted_by_key`, at most weight_cap times their median; False: all alike
+    trust_csv      file that gets one line per node and round
+    leave_out_rounds, leave_out_below   nodes whose trust stays below the bound for so many rounds in a row are not asked any more;
+                   0: all are. At least min_available_nodes and more than half of the nodes stay.
+    Everything else is that of FedAvg.
+
+    A reply with an error, missing arrays, other shapes or types, NaN, or an absurd number of samples is left out and named in the log;
+    it ends no round. The aggregated MetricRecord has `trust/<node id>` (1: fair share, 0: ignored or left out), `reef/used` and
+    `reef/left-out` beside the medians of the clients' metrics (or what train_metrics_aggr_fn says).
+    """
+
+    def __init__(self, rule: Union[str, Rule] = "ref", *, per_array: bool = False, weighted: bool = True,
+                 weight_cap: float = 2.0, trust_csv: Union[None, str, "PathLike[str]"] = None, leave_out_rounds: int = 0,
+                 leave_out_below: float = 0.3, **fedavg: Any) -> None:
+        super().__init__(**fedavg)
+        self.rule = rule_of(rule, {})
+        if not weight_cap >= 1:
+            raise ValueError(f"weight_cap={weight_cap}; it must be at least 1")
+        if leave_out_rounds < 0:
+            raise ValueError(f"leave_out_rounds={leave_out_rounds}; it must be at least 0")
+        self.per_array, self.weighted, self.weight_cap = per_array, weighted, weight_cap
+        self.trust_csv = trust_csv
+        self.standing = Standing(leave_out_below, leave_out_rounds)
+        self.replies: list[Reply] = []  # of the last round, with trust and reasons
+        self._sent: Optional[Layout] = None
+        self._own_train_metrics = fedavg.get("train_metrics_aggr_fn")
+        self._own_evaluate_metrics = fedavg.get("evaluate_metrics_aggr_fn")
+
+    def summary(self) -> None:
+        """Logs the rule and the settings, then those of FedAvg."""
+        log(INFO, "\t├──> Reef:")
+        log(INFO, "\t│\t├──Rule: %s, %s", self.rule.spec, "per array" if self.per_array else "on the whole model")
+        log(INFO, "\t│\t├──Weights: %s", f"by samples, at most {self.weight_cap:g} x their median" if self.weighted else "equal")
+        bound = f"trust below {self.standing.below:g} for {self.standing.rounds} rounds" if self.standing.rounds else "never"
+        log(INFO, "\t│\t└──Nodes are left out: %s", bound)
+        super().summary()
+
+    # ---- whom to ask ----
+
+    def _nodes(self, grid: Grid, least: int) -> Any:
+        return _Nodes(grid, self.standing, max(self.min_available_nodes, least)) if self.standing.rounds else grid
+
+    def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
+        try:
+            self._sent = layout_of({name: npy_array(array.data) for name, array in arrays.items()})
+        except ValueError:  # arrays of another serialization: then the layout of most replies counts
+            self._sent = None
+        return super().configure_train(server_round, arrays, config, self._nodes(grid, self.min_train_nodes))
+
+    def configure_evaluate(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord,
+                           grid: Grid) -> Iterable[Message]:
+        return super().configure_evaluate(server_round, arrays, config, self._nodes(grid, self.min_evaluate_nodes))
+
+    # ---- what they say ----
+
+    def aggregate_train(self, server_round: int,
+                        replies: Iterable[Message]) -> tuple[Optional[ArrayRecord], Optional[MetricRecord]]:
+        """Combines what can be used; without anything usable the model stays as it is."""
+        messages = list(replies)
+        self.replies = [self._read(message) for message in messages]
+        if not messages:
+            return None, None
+        check_layouts(self.replies, self._sent)
+        weigh(self.replies, self.weighted, self.weight_cap)
+        result = self._combine(server_round)
+        self._tell(server_round)
+        metrics = self._metrics(messages, self._own_train_metrics)
+        for reply in self.replies:
+            metrics[f"trust/{reply.node}"] = reply.trust
+        used = sum(reply.used for reply in self.replies)
+        metrics["reef/used"], metrics["reef/left-out"] = used, len(self.replies) - used
+        arrays = ArrayRecord({name: Array(value) for name, value in result.items()}) if result is not None else None
+        return arrays, metrics
+
+    def _combine(self, server_round: int) -> Optional[dict[str, Any]]:
+        try:
+            return combine(self.replies, self.rule, self.per_array, server_round)
+        except (ValueError, TypeError) as error:
+            log(WARNING, "aggregate_train: nothing was aggregated, the model stays as it is: %s", error)
+            return None
+
+    def _read(self, message: Message) -> Reply:
+        """One reply, or the reason why it cannot be used. Whatever goes wrong in here is the fault of its sender."""
+        reply = Reply(int(message.metadata.src_node_id))
+        if message.has_error():
+            reply.leave_out(f"error {message.error.code}: {message.error.reason}")
+            return reply
+        try:
+            records = list(message.content.array_records.values())
+            if len(records) != 1:
+                raise ValueError(f"{len(records)} ArrayRecords instead of one")
+            if any(array.stype != "numpy.ndarray" for array in records[0].values()):
+                raise ValueError("its arrays are not serialized by numpy")
+            reply.arrays = {str(name): npy_array(array.data) for name, array in records[0].items()}
+            metrics = list(message.content.metric_records.values())
+            reply.count = metrics[0].get(self.weighted_by_key) if len(metrics) == 1 else None
+        except Exception as error:  # noqa: BLE001 - hostile bytes may raise anything
+            reply.leave_out(f"it cannot be read: {error}")
+        return reply
+
+    def _tell(self, server_round: int) -> None:
+        """Log, file, and who is not asked any more."""
+        for reply in self.replies:
+            if not reply.used:
+                log(WARNING, "aggregate_train: node %d is left out: %s", reply.node, reply.reason)
+        trusted = sorted(reply.trust for reply in self.replies if reply.used)
+        if trusted:
+            log(INFO, "aggregate_train: %d of %d replies used, trust %.2f to %.2f", len(trusted), len(self.replies),
+                trusted[0], trusted[-1])
+        for node in self.standing.note(self.replies):
+            log(WARNING, "aggregate_train: node %d is not asked any more: its trust stayed below %g for %d rounds", node,
+                self.standing.below, self.standing.rounds)
+        if self.trust_csv is not None:
+            write_csv(self.trust_csv, server_round, self.replies)
+
+    def _metrics(self, messages: list[Message], own: Any) -> MetricRecord:
+        """Of the replies that were used: by the caller's function if it has one and can, else medians."""
+        used = {id(message) for message, reply in zip(messages, self.replies) if reply.used}
+        return self._summarise([message.content for message in messages if id(message) in used], own)
+
+    def _summarise(self, contents: list[Any], own: Any) -> MetricRecord:
+        if own is not None and contents:
+            try:
+                return MetricRecord(dict(own(contents, self.weighted_by_key)))
+            except Exception as error:  # noqa: BLE001 - metrics of clients may be anything
+                log(WARNING, "the metrics could not be aggregated as asked for, medians are taken: %s", error)
+        records = [dict(record) for content in contents for record in content.metric_records.values()]
+        return MetricRecord(middle_metrics(records, self.weighted_by_key))
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> Optional[MetricRecord]:
+        """Medians of what the clients measured, or what evaluate_metrics_aggr_fn says; errors are logged and left out."""
+        valid, _ = self._check_and_log_replies(replies, is_train=False, validate=False)
+        return self._summarise([message.content for message in valid], self._own_evaluate_metrics) if valid else None
+
+
+class FedREF(RobustFedAvg):
+    """RobustFedAvg with REF: as robust as the median, nearly as efficient as the mean."""
+
+    def __init__(self, efficiency: float = 0.95, **options: Any) -> None:
+        super().__init__(Rule("ref", efficiency=efficiency), **options)
+
+
+class FedVREF(RobustFedAvg):
+    """RobustFedAvg with VREF: one robust weight per node, from its whole model. The better one against nodes that collude."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("vref", **options)
