@@ -57,6 +57,9 @@ for group in "$@"; do
         need python3 test -x /usr/bin/python3
         need python3-numpy has_python_module numpy
         need python3-pytest has_python_module pytest
+        need chromium has_command chromium
+        need chromium-driver has_command chromedriver
+        need python3-selenium has_python_module selenium
         ;;
     check)
         need gcc has_command gcc

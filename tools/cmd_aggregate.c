@@ -2,7 +2,6 @@
 #include "commands.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <reef/reef.h>
 #include <stdio.h>
@@ -32,47 +31,11 @@ typedef struct meter {
     bool shown;
 } meter;
 
-static const char usage[] =
-    "Usage: reef aggregate [OPTIONS] MODEL... -o OUT\n\n"
-    "Merges checkpoints of the same model into one, so that bad ones among them do little harm, and tells who was\n"
-    "believed. Files are safetensors or npy; OUT has the format of MODEL. Files of any size are read in blocks.\n\n"
-    "  -o, --output OUT      where the result goes; written beside it first, then renamed\n"
-    "  -r, --rule SPEC       rule, as in `reef list`; default: ref. \"vref\", \"nnm:f=2 | ref\", ...\n"
-    "  -w, --weights W,W,... one weight per file, by size of its data for instance; default: equal\n"
-    "      --whole-model     rules that compare whole vectors see the model as one (default)\n"
-    "      --per-tensor      they judge each tensor by itself\n"
-    "      --nan POLICY      files with NaN or Inf: drop-row (default: leave the file out), drop-coordinate, error\n"
-    "      --integers HOW    tensors of whole numbers or truth values, element by element: majority (default; where\n"
-    "                        there is none, from the most trusted file), trusted (from that file)\n"
-    "      --drop-bad        go on without files that cannot be read or differ from most others\n"
-    "      --trust FILE      write the table of trust as csv\n"
-    "      --no-trust        do not measure trust: faster with trimmed, meamed and unequal weights\n"
-    "      --threads N       default: all processors\n"
-    "      --memory MB       for blocks of the files; default: 128\n"
-    "  -q, --quiet           no table\n\n"
-    "Trust is the mean effective weight of a file over its fair share: 1 fully believed, 0 ignored. `rejected` is the\n"
-    "share of the numbers at which it had no say.\n\n"
-    "Exit codes: 0 done, 1 the job failed (files differ, cannot be read or written, too many liars), 2 wrong usage,\n"
-    "3 a file is malformed.\n\n"
-    "  reef aggregate site*.safetensors -o merged.safetensors\n"
-    "  reef aggregate --rule vref --trust trust.csv a.safetensors b.safetensors c.safetensors -o merged.safetensors\n";
-
 /* ---- the command line ---- */
 
 static int complain(const char *what, const char *value)
 {
-    fprintf(stderr, "reef aggregate: %s%s%s; see `reef aggregate --help`\n", what, value ? " " : "",
-            value ? value : "");
-    return EXIT_USAGE;
-}
-
-/* A whole number from 1 to most. */
-static bool read_count(const char *text, long most, long *number)
-{
-    char *end = NULL;
-    errno = 0;
-    *number = strtol(text, &end, 10);
-    return end != text && *end == '\0' && errno == 0 && *number >= 1 && *number <= most;
+    return bad_usage(&command_aggregate, what, value);
 }
 
 /* As many numbers as files, with commas between them; the library judges their values. */
@@ -93,9 +56,33 @@ static bool read_weights(request *r)
 }
 
 enum { OPT_WHOLE = 256, OPT_TENSOR, OPT_NAN, OPT_INTEGERS, OPT_DROP, OPT_TRUST, OPT_NO_TRUST, OPT_THREADS, OPT_MEMORY };
+static const option_row options[] = {
+    {'o', "output", "OUT", "where the result goes; written beside it first, then renamed", VALUE_FILE, NULL},
+    {'r', "rule", "SPEC", "rule, as in `reef list`; default: ref. \"vref\", \"nnm:f=2 | ref\", ...", VALUE_RULE, NULL},
+    {'w', "weights", "W,W,...", "one weight per file, by size of its data for instance; default: equal", VALUE_TEXT,
+     NULL},
+    {OPT_WHOLE, "whole-model", NULL, "rules that compare whole vectors see the model as one (default)", VALUE_NONE,
+     NULL},
+    {OPT_TENSOR, "per-tensor", NULL, "they judge each tensor by itself", VALUE_NONE, NULL},
+    {OPT_NAN, "nan", "POLICY", "files with NaN or Inf: drop-row (default: leave the file out),\ndrop-coordinate, error",
+     VALUE_WORDS, "drop-row drop-coordinate error"},
+    {OPT_INTEGERS, "integers", "HOW",
+     "tensors of whole numbers or truth values, element by element:\nmajority (default; where there is none, from the "
+     "most trusted\nfile), trusted (from that file)",
+     VALUE_WORDS, "majority trusted"},
+    {OPT_DROP, "drop-bad", NULL, "go on without files that cannot be read or differ from most others", VALUE_NONE,
+     NULL},
+    {OPT_TRUST, "trust", "FILE", "write the table of trust as csv", VALUE_FILE, NULL},
+    {OPT_NO_TRUST, "no-trust", NULL, "do not measure trust: faster with trimmed, meamed and unequal\nweights",
+     VALUE_NONE, NULL},
+    {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
+    {OPT_MEMORY, "memory", "MB", "for blocks of the files; default: 128", VALUE_TEXT, NULL},
+    {'q', "quiet", NULL, "no table", VALUE_NONE, NULL},
+};
 
-static int read_option(request *r, int option, const char *value)
+static int take_option(void *user, int option, const char *value)
 {
+    request *r = user;
     long number = 0;
     switch (option) {
     case 'o':
@@ -106,9 +93,6 @@ static int read_option(request *r, int option, const char *value)
         return EXIT_DONE;
     case 'w':
         r->weights_text = value;
-        return EXIT_DONE;
-    case 'q':
-        r->quiet = true;
         return EXIT_DONE;
     case OPT_WHOLE:
         r->merge.per_tensor = false;
@@ -134,51 +118,18 @@ static int read_option(request *r, int option, const char *value)
         r->merge.no_trust = true;
         return EXIT_DONE;
     case OPT_THREADS:
-        return read_count(value, REEF_THREADS_MAX, &r->threads) ? EXIT_DONE
-                                                                : complain("--threads takes 1 to 1024, not", value);
+        return read_whole(value, 1, REEF_THREADS_MAX, &r->threads) ? EXIT_DONE
+                                                                   : complain("--threads takes 1 to 1024, not", value);
     case OPT_MEMORY:
-        if (!read_count(value, 1L << 20, &number)) {
+        if (!read_whole(value, 1, 1L << 20, &number)) {
             return complain("--memory takes megabytes, 1 to 1048576, not", value);
         }
         r->merge.memory = (size_t)number << 20;
         return EXIT_DONE;
-    default: /* getopt has complained */
-        fprintf(stderr, "see `reef aggregate --help`\n");
-        return EXIT_USAGE;
+    default:
+        r->quiet = true;
+        return EXIT_DONE;
     }
-}
-
-static int read_options(request *r, int argc, char **argv, bool *help)
-{
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"rule", required_argument, NULL, 'r'},
-                                            {"weights", required_argument, NULL, 'w'},
-                                            {"quiet", no_argument, NULL, 'q'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"whole-model", no_argument, NULL, OPT_WHOLE},
-                                            {"per-tensor", no_argument, NULL, OPT_TENSOR},
-                                            {"nan", required_argument, NULL, OPT_NAN},
-                                            {"integers", required_argument, NULL, OPT_INTEGERS},
-                                            {"drop-bad", no_argument, NULL, OPT_DROP},
-                                            {"trust", required_argument, NULL, OPT_TRUST},
-                                            {"no-trust", no_argument, NULL, OPT_NO_TRUST},
-                                            {"threads", required_argument, NULL, OPT_THREADS},
-                                            {"memory", required_argument, NULL, OPT_MEMORY},
-                                            {NULL, 0, NULL, 0}};
-    int option;
-    while ((option = getopt_long(argc, argv, "o:r:w:qh", options, NULL)) != -1) {
-        if (option == 'h') {
-            *help = true;
-            return EXIT_DONE;
-        }
-        int code = read_option(r, option, optarg);
-        if (code != EXIT_DONE) {
-            return code;
-        }
-    }
-    r->paths = (const char *const *)argv + optind;
-    r->count = argc - optind;
-    return EXIT_DONE;
 }
 
 /* The spec with --nan in it, checked before any file is touched. */
@@ -202,12 +153,14 @@ static int make_spec(request *r)
     return EXIT_DONE;
 }
 
-static int read_request(request *r, int argc, char **argv, bool *help)
+static int read_request(request *r, int argc, char **argv)
 {
-    int code = read_options(r, argc, argv, help);
-    if (code != EXIT_DONE || *help) {
+    int code = read_options(&command_aggregate, &argc, argv, take_option, r);
+    if (code != EXIT_DONE) {
         return code;
     }
+    r->paths = (const char *const *)argv + 1;
+    r->count = argc - 1;
     if (r->count == 0 || !r->out) {
         return complain(r->out ? "no model given" : "-o OUT is missing", NULL);
     }
@@ -362,17 +315,17 @@ static reef_status merge(const request *r, reef_merge_report *report, reef_error
 {
     reef_context *context = NULL;
     meter m = {.start = seconds()};
-    reef_merge_options options = r->merge;
+    reef_merge_options wanted = r->merge;
     if (isatty(STDERR_FILENO)) {
-        options.progress = show_progress;
-        options.user = &m;
+        wanted.progress = show_progress;
+        wanted.user = &m;
     }
     reef_status status = reef_context_create(&context, NULL, error);
     if (status == REEF_OK && r->threads) {
         status = reef_context_set_threads(context, r->threads, error);
     }
     if (status == REEF_OK) {
-        status = reef_merge_files(context, &options, r->paths, r->count, r->out, report, error);
+        status = reef_merge_files(context, &wanted, r->paths, r->count, r->out, report, error);
     }
     reef_context_destroy(&context);
     if (m.shown) {
@@ -405,11 +358,8 @@ static int do_request(const request *r)
 static int run_aggregate(int argc, char **argv)
 {
     request r = {.rule = "ref"};
-    bool help = false;
-    int code = read_request(&r, argc, argv, &help);
-    if (help) {
-        (void)fputs(usage, stdout);
-    } else if (code == EXIT_DONE) {
+    int code = read_request(&r, argc, argv);
+    if (code == EXIT_DONE) {
         code = do_request(&r);
     }
     free(r.weights);
@@ -419,6 +369,17 @@ static int run_aggregate(int argc, char **argv)
 const command command_aggregate = {
     "aggregate",
     "merge model files (safetensors, npy) into one, and tell who was believed",
-    usage,
+    "Usage: reef aggregate [OPTIONS] MODEL... -o OUT\n\n"
+    "Merges checkpoints of the same model into one, so that bad ones among them do little harm, and tells who was\n"
+    "believed. Files are safetensors or npy; OUT has the format of MODEL. Files of any size are read in blocks.\n",
+    OPTIONS(options),
+    "Trust is the mean effective weight of a file over its fair share: 1 fully believed, 0 ignored. `rejected` is the\n"
+    "share of the numbers at which it had no say.\n\n"
+    "Exit codes: 0 done, 1 the job failed (files differ, cannot be read or written, too many liars), 2 wrong usage,\n"
+    "3 a file is malformed.\n\n"
+    "  reef aggregate site*.safetensors -o merged.safetensors\n"
+    "  reef aggregate --rule vref --trust trust.csv a.safetensors b.safetensors c.safetensors -o merged.safetensors\n",
+    VALUE_MODEL,
+    NULL,
     run_aggregate,
 };

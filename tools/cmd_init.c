@@ -1,6 +1,7 @@
 /* reef init: a commented experiment to start from. */
 #include "commands.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,14 +30,14 @@ static const char starter[] =
 
 static int run_init(int argc, char **argv)
 {
-    const char *path = argc > 1 ? argv[1] : "experiment.yaml";
-    if (argc > 2 || path[0] == '-') {
-        fprintf(stderr, "reef init: one file name at most; see `reef init --help`\n");
-        return EXIT_USAGE;
+    int code = read_options(&command_init, &argc, argv, NULL, NULL);
+    if (code != EXIT_DONE || argc > 2) {
+        return code != EXIT_DONE ? code : bad_usage(&command_init, "one file name at most, not also", argv[2]);
     }
+    const char *path = argc > 1 ? argv[1] : "experiment.yaml";
     FILE *file = fopen(path, "wx"); /* never over an existing file */
     if (!file) {
-        perror(path);
+        fprintf(stderr, "reef init: %s: %s\n", path, strerror(errno));
         return EXIT_FAILED;
     }
     size_t length = sizeof starter - 1;
@@ -55,5 +56,10 @@ const command command_init = {
     "write a commented experiment to start from",
     "Usage: reef init [FILE]\n\n"
     "Writes a small experiment with remarks to FILE (default experiment.yaml). An existing file is left alone.\n",
+    NULL,
+    0,
+    "Exit codes: 0 written, 1 it could not be written, 2 wrong usage.\n",
+    VALUE_FILE,
+    NULL,
     run_init,
 };

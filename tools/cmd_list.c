@@ -244,5 +244,10 @@ const command command_list = {
     "KIND is rules, graphs, weights, links, problems, strategies or attacks.\n\n"
     "A rule is used by its spec, rule:key=value,..., with pre-aggregators before it:\n"
     "  ref:efficiency=0.98        nnm:f=4 | ref        trimmed:f=25%\n",
+    NULL,
+    0,
+    "Exit codes: 0 done, 2 there is no such thing.\n",
+    VALUE_WORDS,
+    "rules graphs weights links problems strategies attacks",
     run_list,
 };

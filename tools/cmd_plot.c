@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <reef/reef.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 
 enum { PATH_SIZE = 4096, NOT_FOUND = 127 };
 
-static const char *const figures[] = {"curves", "final", "heat"};
-static const char *const kinds[] = {"svg", "png"};
+static const char *const figures[] = {"curves", "final", "heat", "matrix", "graph"};
+static const char *const kinds[] = {"svg", "png", "pdf"};
 enum { FIGURES = sizeof figures / sizeof figures[0], KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* In the child: never returns. */
@@ -65,9 +66,10 @@ int plot_folder(const char *results)
 
 static int run_plot(int argc, char **argv)
 {
-    if (argc != 2 || argv[1][0] == '-') {
-        fprintf(stderr, "reef plot: one results folder is expected; see `reef plot --help`\n");
-        return EXIT_USAGE;
+    reef_error error;
+    int code = read_options(&command_plot, &argc, argv, NULL, NULL);
+    if (code != EXIT_DONE || argc != 2) {
+        return code != EXIT_DONE ? code : bad_usage(&command_plot, "one results folder is expected", NULL);
     }
     int drawn = plot_folder(argv[1]);
     if (drawn == PLOT_NO_GNUPLOT || drawn == PLOT_FAILED) {
@@ -78,7 +80,11 @@ static int run_plot(int argc, char **argv)
         fprintf(stderr, "reef plot: %s has no figures/*.gp; is it a results folder?\n", argv[1]);
         return EXIT_MALFORMED;
     }
-    printf("%d pictures in %s/figures\n", drawn, argv[1]);
+    if (reef_experiment_report(NULL, argv[1], &error) != REEF_OK) {
+        fprintf(stderr, "reef plot: %s\n", error.text);
+        return EXIT_FAILED;
+    }
+    printf("%d pictures in %s/figures, and %s/report.html\n", drawn, argv[1], argv[1]);
     return EXIT_DONE;
 }
 
@@ -86,8 +92,13 @@ const command command_plot = {
     "plot",
     "draw the figures of a results folder (needs gnuplot)",
     "Usage: reef plot FOLDER\n\n"
-    "Draws FOLDER/figures/*.gp, which `reef run` wrote, as svg and png with gnuplot. The scripts and their data can "
-    "be\n"
-    "changed and drawn again; gnuplot -e \"kind='pdf'\" NAME.gp makes pdf.\n",
+    "Draws FOLDER/figures/*.gp, which `reef run` wrote, as svg, png and pdf with gnuplot, and makes "
+    "FOLDER/report.html\n"
+    "anew. The scripts and their data can be changed and drawn again.\n",
+    NULL,
+    0,
+    "Exit codes: 0 done, 1 gnuplot is missing or failed, 2 wrong usage, 3 there is nothing to draw.\n",
+    VALUE_FOLDER,
+    NULL,
     run_plot,
 };

@@ -9,14 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OVERRIDES_MAX = 64, TEXT_SIZE = 512, PATH_SIZE = 4096, BAR = 24, COLUMNS_MAX = 64, ROWS_MAX = 200 };
+enum { OVERRIDES_MAX = 64, PATH_SIZE = 4096, BAR = 24, COLUMNS_MAX = 64, ROWS_MAX = 200 };
+enum { NAME_SIZE = 40, RULES_SHOWN = 8, RULES_SIZE = 600, WIDTH = 140 };
 
 typedef struct arguments {
     const char *file, *folder;
     const char *overrides[OVERRIDES_MAX];
     ptrdiff_t override_count;
-    ptrdiff_t threads;
-    bool resume, quiet, no_figures;
+    long threads;
+    bool resume, quiet, no_figures, npy, models;
 } arguments;
 
 static volatile sig_atomic_t stop;
@@ -29,130 +30,146 @@ static void on_signal(int number)
 
 /* ---- the command line ---- */
 
-static int usage(const char *what, const char *which)
-{
-    fprintf(stderr, "reef run: %s%s; see `reef run --help`\n", what, which);
-    return EXIT_USAGE;
-}
+enum { OPT_SET = 256, OPT_RESUME, OPT_THREADS, OPT_NPY, OPT_MODELS, OPT_NO_FIGURES };
+static const option_row options[] = {
+    {'o', "output", "FOLDER", "where the results go (default: results/NAME)", VALUE_FOLDER, NULL},
+    {OPT_SET, "set", "PATH=VALUE", "replaces a value of the file:\n--set strategy.mu=0.05 --set 'rule=[mean, ref]'",
+     VALUE_TEXT, NULL},
+    {OPT_RESUME, "resume", NULL, "goes on with a run that was stopped; finished cells are not run again", VALUE_NONE,
+     NULL},
+    {OPT_THREADS, "threads", "N", "cores to use (default: all)", VALUE_TEXT, NULL},
+    {OPT_NPY, "npy", NULL, "also writes the curves as .npy files, in FOLDER/arrays", VALUE_NONE, NULL},
+    {OPT_MODELS, "save-models", NULL, "also writes each cell's trained model, in FOLDER/models", VALUE_NONE, NULL},
+    {OPT_NO_FIGURES, "no-figures", NULL, "does not call gnuplot; `reef plot FOLDER` draws later", VALUE_NONE, NULL},
+    {'q', "quiet", NULL, "no progress and no summary", VALUE_NONE, NULL},
+};
 
-/* The value of an option: what follows '=' in a long option, or the next argument; NULL if there is none. */
-static const char *value_of(int argc, char **argv, int *i, const char *name)
+static int take_option(void *user, int code, const char *value)
 {
-    size_t length = strlen(name);
-    if (strncmp(argv[*i], name, length) == 0 && argv[*i][length] == '=') {
-        return argv[*i] + length + 1;
-    }
-    return *i + 1 < argc ? argv[++*i] : NULL;
-}
-
-static bool is_option(const char *argument, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(argument, name, length) == 0 && (argument[length] == '\0' || argument[length] == '=');
-}
-
-static bool read_threads(const char *text, ptrdiff_t *threads)
-{
-    char *end = NULL;
-    long number = strtol(text, &end, 10);
-    *threads = number;
-    return end != text && *end == '\0' && number >= 0 && number <= REEF_THREADS_MAX;
-}
-
-/* 0, or the exit code after a message. */
-static int read_option(int argc, char **argv, int *i, arguments *a)
-{
-    const char *argument = argv[*i];
-    if (strcmp(argument, "--resume") == 0) {
-        a->resume = true;
-    } else if (strcmp(argument, "--no-figures") == 0) {
-        a->no_figures = true;
-    } else if (strcmp(argument, "--quiet") == 0 || strcmp(argument, "-q") == 0) {
-        a->quiet = true;
-    } else if (strcmp(argument, "-o") == 0 || is_option(argument, "--output")) {
-        a->folder = value_of(argc, argv, i, "--output");
-        return a->folder && a->folder[0] ? 0 : usage("-o needs a folder", "");
-    } else if (is_option(argument, "--set")) {
-        const char *value = value_of(argc, argv, i, "--set");
-        if (!value || a->override_count == OVERRIDES_MAX) {
-            return usage(value ? "too many --set" : "--set needs path=value", "");
+    arguments *a = user;
+    switch (code) {
+    case 'o':
+        a->folder = value;
+        return value[0] ? EXIT_DONE : bad_usage(&command_run, "-o needs a folder", NULL);
+    case OPT_SET:
+        if (a->override_count == OVERRIDES_MAX) {
+            return bad_usage(&command_run, "too many --set", NULL);
         }
         a->overrides[a->override_count++] = value;
-    } else if (is_option(argument, "--threads")) {
-        const char *value = value_of(argc, argv, i, "--threads");
-        return value && read_threads(value, &a->threads) ? 0 : usage("--threads needs a number from 0 to 1024", "");
-    } else {
-        return usage("there is no option ", argument);
+        return EXIT_DONE;
+    case OPT_THREADS:
+        return read_whole(value, 0, REEF_THREADS_MAX, &a->threads)
+                   ? EXIT_DONE
+                   : bad_usage(&command_run, "--threads takes a number from 0 to 1024, not", value);
+    case OPT_RESUME:
+        a->resume = true;
+        return EXIT_DONE;
+    case OPT_NPY:
+        a->npy = true;
+        return EXIT_DONE;
+    case OPT_MODELS:
+        a->models = true;
+        return EXIT_DONE;
+    case OPT_NO_FIGURES:
+        a->no_figures = true;
+        return EXIT_DONE;
+    default:
+        a->quiet = true;
+        return EXIT_DONE;
     }
-    return 0;
 }
 
 static int read_arguments(int argc, char **argv, arguments *a)
 {
-    for (int i = 1; i < argc; i++) {
-        if (argv[i][0] == '-' && argv[i][1] != '\0') {
-            int code = read_option(argc, argv, &i, a);
-            if (code) {
-                return code;
-            }
-        } else if (a->file) {
-            return usage("one experiment at a time, not also ", argv[i]);
-        } else {
-            a->file = argv[i];
-        }
+    int code = read_options(&command_run, &argc, argv, take_option, a);
+    if (code == EXIT_DONE && argc != 2) {
+        code = argc < 2 ? bad_usage(&command_run, "the experiment is missing", NULL)
+                        : bad_usage(&command_run, "one experiment at a time, not also", argv[2]);
     }
-    return a->file ? 0 : usage("the experiment is missing", "");
+    a->file = argc > 1 ? argv[1] : NULL;
+    return code;
 }
 
 /* ---- progress ---- */
 
+/* The newest steady state of a rule, or of everything where the rule does not vary. */
+typedef struct rule_value {
+    char name[NAME_SIZE];
+    double value;
+} rule_value;
+
 typedef struct display {
     const reef_experiment *experiment;
     bool terminal;
-    double last; /* seconds at the last plain line */
-    char newest[TEXT_SIZE];
+    double last;         /* second of the last line */
+    ptrdiff_t rule_axis; /* or -1 */
+    rule_value rules[RULES_SHOWN];
+    int rule_count;
+    const char *metric;
 } display;
 
-static void describe_cell(const reef_experiment *e, ptrdiff_t cell, char *text, size_t size)
+static void find_rule_axis(display *d)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (ptrdiff_t a = 0; a < reef_experiment_axes(e) && used < size; a++) {
-        char value[128];
-        (void)reef_experiment_value(e, cell, a, value, sizeof value);
-        int more = snprintf(text + used, size - used, "%s%s=%s", a ? " " : "", reef_experiment_axis(e, a), value);
-        used += more > 0 ? (size_t)more : 0;
+    d->rule_axis = reef_experiment_axes(d->experiment) - 1;
+    while (d->rule_axis >= 0 && strcmp(reef_experiment_axis(d->experiment, d->rule_axis), "rule") != 0) {
+        d->rule_axis--;
     }
 }
 
+/* Remembers the value of the cell that has just been finished. */
 static void note_cell(display *d, const reef_progress *p)
 {
-    char cell[TEXT_SIZE / 2];
+    char name[NAME_SIZE] = "";
+    int i = 0;
     if (p->finished < 0) {
         return;
     }
-    describe_cell(d->experiment, p->finished, cell, sizeof cell);
-    (void)snprintf(d->newest, sizeof d->newest, "%s: %s %.4g", cell, p->metric, p->value);
+    (void)reef_experiment_value(d->experiment, p->finished, d->rule_axis, name, sizeof name);
+    while (i < d->rule_count && strcmp(d->rules[i].name, name) != 0) {
+        i++;
+    }
+    if (i < RULES_SHOWN) {
+        d->rule_count += i == d->rule_count;
+        (void)snprintf(d->rules[i].name, sizeof d->rules[i].name, "%s", name);
+        d->rules[i].value = p->value;
+    }
+    d->metric = p->metric;
+}
+
+/* "msd: mean 19.9, ref -47.7", as much as there is room for. */
+static void describe_rules(const display *d, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < d->rule_count && used + NAME_SIZE + 20 < size; i++) {
+        const rule_value *r = &d->rules[i];
+        int length = snprintf(text + used, size - used, "%s%s%s%s%.4g", i ? "" : d->metric, i ? ", " : ": ", r->name,
+                              r->name[0] ? " " : "", r->value);
+        used += length > 0 ? (size_t)length : 0;
+    }
 }
 
 static void show(void *user, const reef_progress *p)
 {
     display *d = user;
+    char rules[RULES_SIZE];
     double part = p->items ? (double)p->items_done / (double)p->items : 1;
     double left = part > 0 ? p->seconds * (1 - part) / part : 0;
+    double rate = p->seconds > 0 ? (double)p->items_done / p->seconds : 0;
     note_cell(d, p);
+    describe_rules(d, rules, sizeof rules);
     if (d->terminal) {
         char bar[BAR + 1];
         for (int i = 0; i < BAR; i++) {
             bar[i] = i < (int)(part * BAR) ? '#' : '.';
         }
         bar[BAR] = '\0';
-        fprintf(stderr, "\r\033[K[%s] %td of %td cells, %.0f s left  %.60s", bar, p->cells_done, p->cells, left,
-                d->newest);
+        fprintf(stderr, "\r\033[K[%s] cell %td of %td, %.1f blocks/s, %.0f s left  %.*s", bar, p->cells_done, p->cells,
+                rate, left, WIDTH - BAR - 50, rules);
     } else if (p->seconds - d->last > 10) {
         d->last = p->seconds;
-        fprintf(stderr, "%.0f s: %td of %td cells, about %.0f s left; %s\n", p->seconds, p->cells_done, p->cells, left,
-                d->newest);
+        fprintf(stderr, "%.0f s: cell %td of %td, %.1f blocks/s, about %.0f s left; %s\n", p->seconds, p->cells_done,
+                p->cells, rate, left, rules);
     }
 }
 
@@ -171,47 +188,39 @@ int experiment_exit_code(reef_status status)
     }
 }
 
-/* Cuts the next field off a line of csv, without its quotes; NULL at the end. */
-static char *next_field(char **rest)
+/* The linear values, the errors and the full configuration stay in the file. */
+static bool is_shown(const char *name, bool decibels)
 {
-    char *field = *rest;
-    char *to = field;
-    bool quoted = field && *field == '"';
-    if (!field) {
-        return NULL;
+    static const char *const linear[] = {"msd", "excess", "consensus"};
+    size_t length = strlen(name);
+    bool hidden = (length > 3 && strcmp(name + length - 3, "_se") == 0) || strncmp(name, "config.", 7) == 0;
+    for (size_t i = 0; i < sizeof linear / sizeof linear[0]; i++) {
+        hidden = hidden || strcmp(name, linear[i]) == 0;
     }
-    char *from = field + quoted;
-    while (*from && (quoted || *from != ',')) {
-        if (quoted && *from == '"') {
-            quoted = from[1] == '"';
-            from += 1;
-            if (!quoted) {
-                continue;
-            }
-        }
-        *to++ = *from++;
-    }
-    *rest = *from == ',' ? from + 1 : NULL;
-    *to = '\0';
-    return field;
+    return !hidden && !(decibels && strcmp(name, "oracle") == 0);
 }
 
-/* The linear values and their errors stay in the file. */
-static bool is_shown(const char *name)
+/* Numbers with more digits than one reads are shortened in place. */
+static char *shorten(char *field)
 {
-    size_t length = strlen(name);
-    bool error = length > 3 && strcmp(name + length - 3, "_se") == 0;
-    return !error && strcmp(name, "msd") != 0 && strcmp(name, "excess") != 0 && strcmp(name, "consensus") != 0;
+    char *end = NULL;
+    double number = strtod(field, &end);
+    size_t length = strlen(field);
+    if (length > 8 && end == field + length) {
+        (void)snprintf(field, length + 1, "%.6g", number);
+    }
+    return field;
 }
 
 /* Widths of the columns: -1 for those that are not shown, 0 before the head has been read. */
 static void measure_row(char *line, bool head, int *widths)
 {
     int column = 0;
+    bool decibels = head && strstr(line, "oracle_db");
     for (char *field = next_field(&line); field && column < COLUMNS_MAX; field = next_field(&line), column++) {
-        int width = (int)strlen(field);
+        int width = (int)strlen(shorten(field));
         if (head) {
-            widths[column] = is_shown(field) ? width : -1;
+            widths[column] = is_shown(field, decibels) ? width : -1;
         } else if (widths[column] >= 0 && width > widths[column]) {
             widths[column] = width;
         }
@@ -223,7 +232,7 @@ static void print_row(char *line, const int *widths)
     int column = 0;
     for (char *field = next_field(&line); field && column < COLUMNS_MAX; field = next_field(&line), column++) {
         if (widths[column] >= 0) {
-            printf("%s%*s", column ? "  " : "", widths[column], field);
+            printf("%s%*s", column ? "  " : "", widths[column], shorten(field));
         }
     }
     printf("\n");
@@ -233,7 +242,7 @@ static void print_row(char *line, const int *widths)
 static void print_summary(const char *folder)
 {
     char path[PATH_SIZE + 16];
-    char line[2 * PATH_SIZE];
+    char line[16 * PATH_SIZE];
     int widths[COLUMNS_MAX] = {0};
     (void)snprintf(path, sizeof path, "%s/summary.csv", folder);
     for (int pass = 0; pass < 2; pass++) {
@@ -252,18 +261,46 @@ static void print_summary(const char *folder)
     }
 }
 
+/* Pictures, report and summary of a run that is done. */
+static int finish(const reef_experiment *e, const arguments *a, const char *folder,
+                  const reef_experiment_outcome *outcome)
+{
+    reef_error error;
+    int drawn = a->no_figures ? 0 : plot_folder(folder);
+    if (drawn < 0) {
+        fprintf(stderr, "reef run: no pictures: %s\n",
+                drawn == PLOT_FAILED ? "gnuplot failed" : "gnuplot is not there");
+    }
+    if (reef_experiment_report(NULL, folder, &error) != REEF_OK) {
+        fprintf(stderr, "reef run: %s\n", error.text);
+        return EXIT_FAILED;
+    }
+    if (!a->quiet) {
+        print_summary(folder);
+        printf("%td cells (%td taken from before) in %.1f s; results in %s, to look at: %s/report.html\n",
+               reef_experiment_cells(e), outcome->reused, outcome->seconds, folder, folder);
+    }
+    return EXIT_DONE;
+}
+
 static int run_loaded(const reef_experiment *e, const arguments *a, const char *folder)
 {
     display d = {.experiment = e, .terminal = isatty(STDERR_FILENO) == 1};
+    find_rule_axis(&d);
     reef_error error;
     reef_experiment_outcome outcome;
-    const reef_experiment_options options = {
-        .folder = folder, .resume = a->resume, .progress = a->quiet ? NULL : show, .user = &d, .stop = &stop};
+    const reef_experiment_options wanted = {.folder = folder,
+                                            .resume = a->resume,
+                                            .arrays = a->npy,
+                                            .models = a->models,
+                                            .progress = a->quiet ? NULL : show,
+                                            .user = &d,
+                                            .stop = &stop};
     struct sigaction action = {.sa_handler = on_signal};
     action.sa_flags = (int)SA_RESETHAND; /* a second Ctrl-C ends it at once */
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
-    reef_status status = reef_experiment_run(e, &options, &outcome, &error);
+    reef_status status = reef_experiment_run(e, &wanted, &outcome, &error);
     if (d.terminal && !a->quiet) {
         fprintf(stderr, "\r\033[K");
     }
@@ -275,17 +312,7 @@ static int run_loaded(const reef_experiment *e, const arguments *a, const char *
         fprintf(stderr, "reef run: stopped; the finished cells are in %s, `--resume` goes on\n", folder);
         return EXIT_FAILED;
     }
-    int drawn = a->no_figures ? 0 : plot_folder(folder);
-    if (drawn < 0) {
-        fprintf(stderr, "reef run: no pictures: %s\n",
-                drawn == PLOT_FAILED ? "gnuplot failed" : "gnuplot is not there");
-    }
-    if (!a->quiet) {
-        print_summary(folder);
-        printf("%td cells (%td taken from before) in %.1f s; results in %s\n", reef_experiment_cells(e), outcome.reused,
-               outcome.seconds, folder);
-    }
-    return EXIT_DONE;
+    return finish(e, a, folder, &outcome);
 }
 
 static int run_run(int argc, char **argv)
@@ -319,14 +346,12 @@ const command command_run = {
     "run",
     "run an experiment described by a YAML file",
     "Usage: reef run EXPERIMENT.yaml [OPTIONS]\n\n"
-    "Runs every combination of the lists in the file, repeated as often as it says, on all cores, and writes\n"
-    "summary.csv, curves.csv and manifest.json to a folder. Everything is checked before anything runs.\n\n"
-    "  -o, --output FOLDER   where the results go (default: results/NAME)\n"
-    "      --set PATH=VALUE  replaces a value of the file: --set strategy.mu=0.05 --set 'rule=[mean, ref]'\n"
-    "      --resume          goes on with a run that was stopped; finished cells are not run again\n"
-    "      --threads N       cores to use (default: all)\n"
-    "      --no-figures      does not call gnuplot; `reef plot FOLDER` draws later\n"
-    "  -q, --quiet           no progress and no summary\n\n"
+    "Runs every combination of the lists in the file, repeated as often as it says, on all cores, and writes tables,\n"
+    "figures and report.html to a folder. Everything is checked before anything runs. `reef init` writes a file to\n"
+    "start from.\n",
+    OPTIONS(options),
     "Exit codes: 0 done, 1 the run failed or was stopped, 2 wrong usage or configuration, 3 a file cannot be read.\n",
+    VALUE_EXPERIMENT,
+    NULL,
     run_run,
 };

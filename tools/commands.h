@@ -1,30 +1,90 @@
-/* The subcommands of `reef`. Each takes its own arguments (argv[0] is its name) and returns an exit code. */
+/* The subcommands of `reef`. Each takes its own arguments (argv[0] is its name) and returns an exit code.
+ *
+ * A command's options stand in one table, which drives reading them, `--help` and the completion of shells. */
 #ifndef REEF_TOOLS_COMMANDS_H
 #define REEF_TOOLS_COMMANDS_H
 
 #include <reef/status.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-/* 0: done; 1: the job failed; 2: the command line or a configuration is wrong; 3: a file is malformed. */
+/* 0: done; 1: the job failed; 2: the command line or a configuration is wrong; 3: a file is malformed or cannot be read. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MALFORMED = 3 };
+
+/* What an option's value or a command's argument is, for completion. */
+typedef enum value_kind {
+    VALUE_NONE,
+    VALUE_TEXT, /* nothing can be guessed */
+    VALUE_FILE,
+    VALUE_FOLDER,
+    VALUE_EXPERIMENT, /* .yaml file */
+    VALUE_MODEL,      /* .safetensors or .npy file */
+    VALUE_RULE,
+    VALUE_WORDS, /* one of the words of the row */
+} value_kind;
+
+typedef struct option_row {
+    int code;          /* a letter: also -x; from 256 on: long form only */
+    const char *name;  /* without -- */
+    const char *value; /* name of the value in the help, NULL: takes none */
+    const char *help;  /* may have several lines */
+    value_kind kind;
+    const char *words; /* "majority trusted" */
+} option_row;
 
 typedef struct command {
     const char *name;
     const char *summary; /* one line for `reef help` */
-    const char *usage;   /* what `reef NAME --help` prints */
+    const char *usage;   /* what `reef NAME --help` prints before the options */
+    const option_row *options;
+    int option_count;
+    const char *more; /* and behind them; or NULL */
+    value_kind argument;
+    const char *words; /* of the argument */
     int (*run)(int argc, char **argv);
 } command;
 
+#define OPTIONS(table) (table), (int)(sizeof(table) / sizeof *(table))
+
 extern const command command_aggregate;
-extern const command command_demo;
-extern const command command_list;
-extern const command command_run;
+extern const command command_bench;
 extern const command command_check;
+extern const command command_compare;
+extern const command command_completion;
+extern const command command_demo;
+extern const command command_doctor;
 extern const command command_init;
+extern const command command_list;
 extern const command command_plot;
+extern const command command_run;
+
+/* reef.c: the commands in their order; NULL behind the last. */
+const command *command_at(int index);
+
+/* ---- options.c ---- */
+
+void print_usage(const command *c);
+/* "reef NAME: what which; see `reef NAME --help`"; returns EXIT_USAGE. */
+int bad_usage(const command *c, const char *what, const char *which);
+/* Hands every option with its value (or NULL) to take, and leaves the other arguments at argv[1..*count]. take returns EXIT_DONE or
+ * the code to end with. */
+int read_options(const command *c, int *argc, char **argv, int (*take)(void *user, int code, const char *value),
+                 void *user);
+/* A whole number within [least, most]. */
+bool read_whole(const char *text, long least, long most, long *number);
+
+/* ---- csv.c: tables as Reef writes them ---- */
+
+/* Cuts the next field off a line of csv, without its quotes; NULL at the end. */
+char *next_field(char **rest);
+
+/* ---- cmd_plot.c ---- */
 
 /* Draws what `reef run` has prepared in a results folder; returns the number of pictures, or one of these. */
 enum { PLOT_NO_GNUPLOT = -1, PLOT_FAILED = -2 };
 int plot_folder(const char *results);
+
+/* ---- cmd_run.c ---- */
 
 /* Exit code when an experiment cannot be loaded: 2 if its text is wrong, 3 if a file cannot be read, 1 otherwise. */
 int experiment_exit_code(reef_status status);

@@ -5,9 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const command *const commands[] = {&command_run,  &command_aggregate, &command_check, &command_plot,
-                                          &command_init, &command_demo,      &command_list};
+static const command *const commands[] = {
+    &command_run,  &command_check, &command_plot,  &command_compare, &command_init,       &command_aggregate,
+    &command_list, &command_demo,  &command_bench, &command_doctor,  &command_completion,
+};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+const command *command_at(int index)
+{
+    return index >= 0 && index < COMMAND_COUNT ? commands[index] : NULL;
+}
 
 static void print_help(FILE *to)
 {
@@ -18,8 +25,8 @@ static void print_help(FILE *to)
     }
     fprintf(to, "  %-10s %s\n", "help", "show this, or the help of a command");
     fprintf(to, "  %-10s %s\n", "version", "print the version");
-    fprintf(to, "\n`reef COMMAND --help` tells more. Exit codes: 0 done, 1 the job failed, 2 wrong usage, 3 a "
-                "malformed file.\n");
+    fprintf(to, "\n`reef COMMAND --help` tells more. Exit codes: 0 done, 1 the job failed, 2 wrong usage or "
+                "configuration,\n3 a file is malformed or cannot be read.\n");
 }
 
 static const command *find(const char *name)
@@ -48,7 +55,7 @@ static int help(int argc, char **argv)
     if (!wanted) {
         return unknown(argv[1]);
     }
-    fputs(wanted->usage, stdout);
+    print_usage(wanted);
     return EXIT_DONE;
 }
 
@@ -75,9 +82,11 @@ static int dispatch(int argc, char **argv)
     if (!wanted) {
         return unknown(name);
     }
-    if (argc > 2 && is_one_of(argv[2], "--help", "-h")) {
-        fputs(wanted->usage, stdout);
-        return EXIT_DONE;
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (is_one_of(argv[i], "--help", "-h")) {
+            print_usage(wanted);
+            return EXIT_DONE;
+        }
     }
     return wanted->run(argc - 1, argv + 1);
 }

@@ -54,6 +54,8 @@ typedef struct reef_progress {
 typedef struct reef_experiment_options {
     const char *folder; /* made if need be; NULL: nothing is written */
     bool resume;        /* cells that the folder has already are not run again */
+    bool arrays;        /* also the curves as .npy files, in arrays/ */
+    bool models;        /* also the trained model of each cell's first repetition as safetensors, in models/ */
     /* Called after every block of repetitions, from any thread but one at a time; NULL: not wanted. */
     void (*progress)(void *user, const reef_progress *progress);
     void *user;
@@ -66,7 +68,8 @@ typedef struct reef_experiment_outcome {
     double seconds;
 } reef_experiment_outcome;
 
-/* Runs all cells. The folder then has summary.csv, curves.csv, manifest.json, the configuration, and one file per cell in cells/. */
+/* Runs all cells. The folder then has summary.csv, curves.csv, check.txt, manifest.json, the configuration, scripts of the figures, and
+ * one file per cell in cells/. */
 REEF_API reef_status reef_experiment_run(const reef_experiment *experiment, const reef_experiment_options *options,
                                          reef_experiment_outcome *outcome, reef_error *error);
 
@@ -83,6 +86,12 @@ typedef struct reef_cell_facts {
 } reef_cell_facts;
 REEF_API reef_status reef_experiment_check(const reef_experiment *experiment, ptrdiff_t cell, reef_cell_facts *facts,
                                            reef_error *error);
+/* The facts as indented lines, those that should worry beginning with WARNING; like snprintf. *warnings (or NULL): how many of these. */
+REEF_API size_t reef_cell_facts_print(const reef_cell_facts *facts, char *text, size_t size, ptrdiff_t *warnings);
+
+/* Makes folder/report.html, one file that needs no other, from what a run has left in the folder: figures that have been drawn as svg,
+ * tables, warnings, configuration. Figures and tables that are not there are left out. */
+REEF_API reef_status reef_experiment_report(reef_context *context, const char *folder, reef_error *error);
 
 #ifdef __cplusplus
 }

@@ -100,6 +100,10 @@ typedef struct reef_trust_facts {
 } reef_trust_facts;
 REEF_API reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts, reef_error *error);
 
+/* The trust that each agent received in the last round (setup.trust): its effective weight over its fair share, mean over the benign
+ * receivers that were to hear it, itself apart; NaN where there was none. K numbers; work: room for K numbers. */
+REEF_API reef_status reef_run_trust_received(const reef_run *run, double *received, double *work, reef_error *error);
+
 /* The strategies there are; index out of range or unknown name: NULL. */
 REEF_API ptrdiff_t reef_strategy_count(void);
 REEF_API const reef_kind *reef_strategy_at(ptrdiff_t index);

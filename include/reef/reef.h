@@ -14,6 +14,7 @@
 #include <reef/problem.h>
 #include <reef/rule.h>
 #include <reef/status.h>
+#include <reef/system.h>
 #include <reef/version.h>
 
 #endif

@@ -7,8 +7,14 @@
  *   metrics.c   what is measured
  *   run.c       jobs (a cell, or its oracle) in items (blocks of repetitions) on all threads
  *   store.c     results of one job in a file, for resume
+ *   check.c     facts as text, warnings among them
  *   results.c   the tables and the manifest
- *   figures.c   gnuplot scripts and their data
+ *   trust.c     who was believed: a table and a picture of the network
+ *   arrays.c    curves as npy files
+ *   model.c     trained models as safetensors files
+ *   figures.h   gnuplot scripts and their data; a file per kind
+ *   report.c    one page of HTML from a folder of results
+ *   text.c      texts that grow
  */
 #ifndef RFI_EXPERIMENT_EXPERIMENT_H
 #define RFI_EXPERIMENT_EXPERIMENT_H
@@ -179,6 +185,8 @@ bool rfi_world_lanes(const rfi_world *world, bool oracle);
 reef_status rfi_world_metrics(const rfi_world *world, bool wanted[RFI_METRICS], reef_error *error);
 /* Predicted MSD of the mean over the benign agents, NaN if unknown. */
 double rfi_world_theory(rfi_world *world);
+/* What can be said of it; same_network: facts is that of a cell with the same network and liars, and that part of it stays. */
+reef_status rfi_world_facts(rfi_world *world, bool same_network, reef_cell_facts *facts, reef_error *error);
 /* Everything that determines the results of the cell, one "key value" per line. */
 reef_status rfi_world_print(rfi_world *world, bool oracle, char *text, size_t size, reef_error *error);
 

@@ -172,6 +172,21 @@ static reef_status check_graph(const rfi_world *w, reef_cell_facts *facts, reef_
     return status;
 }
 
+reef_status rfi_world_facts(rfi_world *w, bool same_network, reef_cell_facts *facts, reef_error *error)
+{
+    reef_status status = REEF_OK;
+    if (!same_network) {
+        *facts = (reef_cell_facts){.bearable = -1, .theory = (double)NAN};
+        status = w->graph ? check_graph(w, facts, error) : REEF_OK;
+    }
+    if (status == REEF_OK) {
+        facts->liars = w->liars;
+        facts->bearable = w->rule ? reef_agg_liars(w->rule, w->graph ? facts->graph.smallest : w->agents) : -1;
+        facts->theory = rfi_world_theory(w);
+    }
+    return status;
+}
+
 reef_status reef_experiment_check(const reef_experiment *experiment, ptrdiff_t cell, reef_cell_facts *facts,
                                   reef_error *error)
 {
@@ -182,16 +197,8 @@ reef_status reef_experiment_check(const reef_experiment *experiment, ptrdiff_t c
     if (!w) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a cell");
     }
-    *facts = (reef_cell_facts){.bearable = -1, .theory = (double)NAN};
     reef_status status = rfi_world_set(w, cell, error);
-    if (status == REEF_OK && w->graph) {
-        status = check_graph(w, facts, error);
-    }
-    if (status == REEF_OK) {
-        facts->liars = w->liars;
-        facts->bearable = w->rule ? reef_agg_liars(w->rule, w->graph ? facts->graph.smallest : w->agents) : -1;
-        facts->theory = rfi_world_theory(w);
-    }
+    status = status == REEF_OK ? rfi_world_facts(w, false, facts, error) : status;
     rfi_world_destroy(&w);
     return status;
 }

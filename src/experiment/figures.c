@@ -1,30 +1,13 @@
-/* Figures as gnuplot scripts with their data beside them; whoever wants pictures runs gnuplot on the scripts (`reef plot`).
- *
- *   curves   learning curves with bands of two standard errors
- *   final    steady state against the parameter that varies
- *   heat     rounds x parameter, one panel per value of everything else; the paper's panels
- *
- * The parameter is the axis with the most values that are numbers, at least 3; what else varies are the series. */
+/* What the figures have in common: the choice of parameter and series, texts, files. */
+#include "experiment/figures.h"
+
 #include "base/error.h"
 #include "base/number.h"
-#include "experiment/outcome.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* More lines or panels than these nobody can tell apart. */
-enum { SERIES_MAX = 12, LABELS_MAX = 24, COLOUR_TOP = 20 };
-
-typedef struct figures {
-    const rfi_results *results;
-    const reef_experiment *experiment;
-    const char *folder;
-    rfi_metric metric;   /* the first that all cells have */
-    ptrdiff_t parameter; /* axis, or -1 */
-    ptrdiff_t series_count;
-    ptrdiff_t first[SERIES_MAX]; /* a cell of each series */
-} figures;
+#include <unistd.h>
 
 /* ---- choosing ---- */
 
@@ -45,18 +28,18 @@ static bool is_numeric(const reef_experiment *e, ptrdiff_t axis)
     return numeric;
 }
 
+/* The seed is no parameter: its order means nothing. */
 static ptrdiff_t choose_parameter(const reef_experiment *e)
 {
     ptrdiff_t best = -1;
     for (ptrdiff_t a = 0; a < e->axis_count; a++) {
         bool more = e->axes[a].count > (best < 0 ? 2 : e->axes[best].count);
-        best = more && is_numeric(e, a) ? a : best;
+        best = more && strcmp(e->axes[a].path, "seed") != 0 && is_numeric(e, a) ? a : best;
     }
     return best;
 }
 
-/* Distance between cells that are neighbours along a dimension. */
-static ptrdiff_t stride_of(const reef_experiment *e, ptrdiff_t dimension)
+ptrdiff_t rfi_figure_stride(const reef_experiment *e, ptrdiff_t dimension)
 {
     ptrdiff_t stride = 1;
     for (ptrdiff_t d = dimension + 1; d < e->dimensions; d++) {
@@ -65,33 +48,94 @@ static ptrdiff_t stride_of(const reef_experiment *e, ptrdiff_t dimension)
     return stride;
 }
 
-static ptrdiff_t values_of(const figures *f)
+ptrdiff_t rfi_figure_values(const rfi_figures *f)
 {
     return f->parameter < 0 ? 1 : f->experiment->axes[f->parameter].count;
 }
 
-/* Cell number v of a series. */
-static ptrdiff_t cell_of(const figures *f, ptrdiff_t series, ptrdiff_t v)
-{
-    ptrdiff_t stride = f->parameter < 0 ? 0 : stride_of(f->experiment, f->experiment->axes[f->parameter].dimension);
-    return f->first[series] + v * stride;
-}
-
-static void find_series(figures *f)
+ptrdiff_t rfi_figure_cell(const rfi_figures *f, ptrdiff_t series, ptrdiff_t v)
 {
     const reef_experiment *e = f->experiment;
-    ptrdiff_t stride = f->parameter < 0 ? 1 : stride_of(e, e->axes[f->parameter].dimension);
-    for (ptrdiff_t i = 0; i < e->cells && f->series_count < SERIES_MAX; i++) {
-        if (i / stride % values_of(f) == 0) {
+    return f->first[series] + (f->parameter < 0 ? 0 : v * rfi_figure_stride(e, e->axes[f->parameter].dimension));
+}
+
+static void find_series(rfi_figures *f)
+{
+    const reef_experiment *e = f->experiment;
+    ptrdiff_t stride = f->parameter < 0 ? 1 : rfi_figure_stride(e, e->axes[f->parameter].dimension);
+    for (ptrdiff_t i = 0; i < e->cells && f->series_count < RFI_SERIES_ROOM; i++) {
+        if (i / stride % rfi_figure_values(f) == 0) {
             f->first[f->series_count++] = i;
         }
     }
 }
 
+ptrdiff_t rfi_figure_shown_series(const rfi_figures *f, ptrdiff_t most)
+{
+    return f->series_count < most ? f->series_count : most;
+}
+
+ptrdiff_t rfi_figure_pick(const rfi_figures *f, ptrdiff_t most, ptrdiff_t i)
+{
+    return i * f->series_count / rfi_figure_shown_series(f, most);
+}
+
+ptrdiff_t rfi_figure_axis(const reef_experiment *e, const char *path)
+{
+    ptrdiff_t a = e->axis_count - 1;
+    while (a >= 0 && strcmp(e->axes[a].path, path) != 0) {
+        a--;
+    }
+    return a;
+}
+
+double rfi_figure_number(const rfi_figures *f, ptrdiff_t cell)
+{
+    double number = 0;
+    (void)number_at(f->experiment, cell, f->parameter, &number);
+    return number;
+}
+
+double rfi_figure_shown(const rfi_figures *f, double value)
+{
+    return rfi_metric_decibels(f->metric) ? 10 * log10(value > 1e-300 ? value : 1e-300) : value;
+}
+
+double rfi_figure_clipped(const rfi_figures *f, double value)
+{
+    double shown = rfi_figure_shown(f, value);
+    return rfi_metric_decibels(f->metric) ? fmin(shown, RFI_COLOUR_TOP) : shown;
+}
+
+rfi_moments rfi_figure_at(const rfi_figures *f, const rfi_outcome *o, ptrdiff_t point)
+{
+    ptrdiff_t row = 0;
+    for (int m = 0; m < (int)f->metric; m++) {
+        row += o->wanted[m];
+    }
+    return rfi_outcome_at(o, row, point);
+}
+
+bool rfi_figure_one_oracle(const rfi_figures *f)
+{
+    const reef_experiment *e = f->experiment;
+    bool rule_alone = true;
+    for (ptrdiff_t a = 0; a < e->axis_count; a++) {
+        bool zipped = f->parameter >= 0 && e->axes[a].dimension == e->axes[f->parameter].dimension;
+        rule_alone = rule_alone && (zipped || strcmp(e->axes[a].path, "rule") == 0);
+    }
+    return rule_alone;
+}
+
+const rfi_outcome *rfi_figure_oracle(const rfi_figures *f, ptrdiff_t cell)
+{
+    const rfi_outcome *oracle = f->results->oracles[cell];
+    return oracle && oracle->wanted[f->metric] ? oracle : NULL;
+}
+
 /* ---- texts ---- */
 
-/* Text from outside within quotes: gnuplot would run what stands in backquotes, and a quote would end the string. */
-static void add_safe(rfi_text *text, const char *words)
+void rfi_figure_safe(rfi_text *text, const char *words)
 {
     for (; *words; words++) {
         bool bad = strchr("'\"`\\", *words) || (unsigned char)*words < ' ';
@@ -99,8 +143,7 @@ static void add_safe(rfi_text *text, const char *words)
     }
 }
 
-/* What of a cell varies beside the parameter, for legends. */
-static void series_label(const figures *f, ptrdiff_t cell, bool with_parameter, rfi_text *text)
+void rfi_figure_label(const rfi_figures *f, ptrdiff_t cell, bool with_parameter, rfi_text *text)
 {
     const reef_experiment *e = f->experiment;
     bool first = true;
@@ -111,68 +154,72 @@ static void series_label(const figures *f, ptrdiff_t cell, bool with_parameter, 
             continue;
         }
         (void)reef_experiment_value(e, cell, a, value, sizeof value);
-        bool plain = strcmp(e->axes[a].path, "rule") == 0;
+        bool plain = strcmp(e->axes[a].path, "rule") == 0 || strcmp(e->axes[a].path, "attack") == 0;
         rfi_text_add(text, "%s", first ? "" : ", ");
-        add_safe(text, plain ? "" : e->axes[a].path);
+        rfi_figure_safe(text, plain ? "" : e->axes[a].path);
         rfi_text_add(text, "%s", plain ? "" : " ");
-        add_safe(text, value);
+        rfi_figure_safe(text, value);
         first = false;
+    }
+    if (first) {
+        rfi_figure_safe(text, e->name);
     }
 }
 
-static void script_head(const figures *f, const char *name, ptrdiff_t height, rfi_text *text)
+void rfi_figure_head(const rfi_figures *f, const char *name, ptrdiff_t width, ptrdiff_t height, rfi_text *text)
 {
+    rfi_text_add(
+        text,
+        "# gnuplot -e \"kind='png'\" %s.gp    or svg, pdf\n"
+        "if (!exists(\"kind\")) kind = 'svg'\n"
+        "if (kind eq 'svg') set terminal svg size %td,%td font 'Helvetica,13' background 'white'\n"
+        "if (kind eq 'png') set terminal pngcairo size %td,%td font 'Helvetica,13' fontscale 1.4 linewidth 1.4\n"
+        "if (kind eq 'pdf') set terminal pdfcairo size %.2fcm,%.2fcm font 'Helvetica,9'\n"
+        "set output '%s.'.kind\nset termoption noenhanced\nset encoding utf8\n",
+        name, width, height, width * 3 / 2, height * 3 / 2, (double)width / 45, (double)height / 45, name);
+    /* Colours that the colour-blind can tell apart too, and a scale that is as even in grey. */
     rfi_text_add(text,
-                 "# gnuplot -e \"kind='png'\" %s.gp    or svg, pdf\n"
-                 "if (!exists(\"kind\")) kind = 'svg'\n"
-                 "if (kind eq 'svg') set terminal svg size 900,%td background 'white'\n"
-                 "if (kind eq 'png') set terminal pngcairo size 1350,%td fontscale 1.3\n"
-                 "if (kind eq 'pdf') set terminal pdfcairo size 18cm,%td.0cm\n"
-                 "set output '%s.'.kind\nset termoption noenhanced\nset encoding utf8\nset grid\n",
-                 name, height, height * 3 / 2, height / 50, name);
-    rfi_text_add(text, "set title '");
-    add_safe(text, f->experiment->name);
-    rfi_text_add(text, "' noenhanced\n");
+                 "set linetype 1 lc rgb '#0072b2'\nset linetype 2 lc rgb '#e69f00'\nset linetype 3 lc rgb '#009e73'\n"
+                 "set linetype 4 lc rgb '#d55e00'\nset linetype 5 lc rgb '#cc79a7'\nset linetype 6 lc rgb '#56b4e9'\n"
+                 "set linetype 7 lc rgb '#8a6d3b'\nset linetype 8 lc rgb '#7f7f7f'\nset linetype cycle 8\n"
+                 "set palette defined (0 '#440154', 1 '#482878', 2 '#3e4989', 3 '#31688e', 4 '#26828e', "
+                 "5 '#1f9e89', 6 '#35b779', 7 '#6ece58', 8 '#b5de2b', 9 '#fde725')\n"
+                 "set border lw 1\nset tics nomirror\nset title '");
+    rfi_figure_safe(text, f->experiment->name);
+    rfi_text_add(text, "'\n");
 }
 
-static void axis_label(const figures *f, const char *which, rfi_text *text)
+void rfi_figure_metric_label(const rfi_figures *f, const char *which, rfi_text *text)
 {
     bool decibels = rfi_metric_decibels(f->metric);
     const char *name = f->metric == RFI_MSD ? "MSD" : rfi_metric_name(f->metric);
-    rfi_text_add(text, "set %slabel '%s%s'\n", which, name, decibels ? " [dB]" : "");
+    rfi_text_add(text, "set %slabel '%s%s'\n", which, name, decibels ? " [dB], cut at +20" : "");
 }
 
-/* Place of the metric among those of an outcome. */
-static ptrdiff_t row_of(const figures *f, const rfi_outcome *o)
+void rfi_figure_line(rfi_text *text, const double *numbers, ptrdiff_t count)
 {
-    ptrdiff_t row = 0;
-    for (int m = 0; m < (int)f->metric; m++) {
-        row += o->wanted[m];
+    for (ptrdiff_t i = 0; i < count; i++) {
+        rfi_text_number(text, numbers[i]);
+        rfi_text_add(text, "%s", i + 1 < count ? " " : "\n");
     }
-    return row;
 }
 
-static double shown(const figures *f, double value)
+void rfi_figure_point(const rfi_figures *f, const rfi_outcome *o, ptrdiff_t point, double x, rfi_text *text)
 {
-    return rfi_metric_decibels(f->metric) ? 10 * log10(value > 1e-300 ? value : 1e-300) : value;
-}
-
-/* "x mean low high"; x is a number or a text. */
-static void add_point(const figures *f, ptrdiff_t cell, ptrdiff_t point, double x, rfi_text *text)
-{
-    const rfi_outcome *o = f->results->cells[cell];
-    rfi_moments m = rfi_outcome_at(o, row_of(f, o), point);
+    rfi_moments m = rfi_figure_at(f, o, point);
     double error = 2 * rfi_outcome_error(o, m);
     error = isnan(error) ? 0 : error;
-    const double numbers[] = {x, shown(f, m.mean), shown(f, m.mean - error), shown(f, m.mean + error)};
-    for (ptrdiff_t i = 0; i < RFI_COUNT(numbers); i++) {
-        rfi_text_number(text, numbers[i]);
-        rfi_text_add(text, "%s", i + 1 < RFI_COUNT(numbers) ? " " : "\n");
+    double low = m.mean - error;
+    if (rfi_metric_decibels(f->metric)) { /* a band that reaches zero has no end in decibels */
+        low = fmax(low, 0.01 * m.mean);
     }
+    const double numbers[] = {x, rfi_figure_clipped(f, m.mean), rfi_figure_clipped(f, low),
+                              rfi_figure_clipped(f, m.mean + error)};
+    rfi_figure_line(text, numbers, RFI_COUNT(numbers));
 }
 
-/* Writes NAME.dat and NAME.gp and frees both texts. */
-static reef_status write_pair(const figures *f, const char *name, rfi_text *data, rfi_text *script, reef_error *error)
+reef_status rfi_figure_write(const rfi_figures *f, const char *name, rfi_text *data, rfi_text *script,
+                             reef_error *error)
 {
     char file[64];
     (void)snprintf(file, sizeof file, "%s.dat", name);
@@ -184,195 +231,35 @@ static reef_status write_pair(const figures *f, const char *name, rfi_text *data
     return status;
 }
 
-/* ---- learning curves ---- */
+/* ---- all of them ---- */
 
-/* All cells if they are few, otherwise those with the middle value of the parameter. */
-static reef_status write_curves(const figures *f, reef_error *error)
+/* Figures of an earlier run in this folder would be taken for those of this one. */
+static void remove_old(const char *folder)
 {
-    rfi_text data = {.context = f->experiment->context};
-    rfi_text script = {.context = f->experiment->context};
-    bool all = f->experiment->cells <= SERIES_MAX;
-    ptrdiff_t lines = all ? f->experiment->cells : f->series_count;
-    script_head(f, "curves", 560, &script);
-    axis_label(f, "y", &script);
-    rfi_text_add(
-        &script,
-        "set xlabel 'iteration'\nset key outside right top\nset style fill transparent solid 0.25 noborder\nplot ");
-    for (ptrdiff_t i = 0; i < lines; i++) {
-        ptrdiff_t cell = all ? i : cell_of(f, i, values_of(f) / 2);
-        const rfi_outcome *o = f->results->cells[cell];
-        for (ptrdiff_t p = 0; p < o->points; p++) {
-            add_point(f, cell, p, (double)rfi_outcome_round(o, p), &data);
+    static const char *const names[] = {"curves", "final", "heat", "matrix", "graph"};
+    static const char *const endings[] = {"gp", "dat", "svg", "png", "pdf"};
+    for (ptrdiff_t i = 0; i < RFI_COUNT(names); i++) {
+        for (ptrdiff_t k = 0; k < RFI_COUNT(endings); k++) {
+            char path[4200];
+            (void)snprintf(path, sizeof path, "%s/%s.%s", folder, names[i], endings[k]);
+            (void)unlink(path);
         }
-        rfi_text_add(&data, "\n\n");
-        rfi_text_add(&script, "%s\\\n  'curves.dat' index %td using 1:3:4 with filledcurves lc %td notitle, \\\n",
-                     i ? ", " : "", i, i + 1);
-        rfi_text_add(&script, "  '' index %td using 1:2 with lines lw 2 lc %td title '", i, i + 1);
-        series_label(f, cell, true, &script);
-        rfi_text_add(&script, "'");
     }
-    rfi_text_add(&script, "\n");
-    return write_pair(f, "curves", &data, &script, error);
-}
-
-/* ---- steady state against the parameter ---- */
-
-/* A log axis when the positive values span a factor of 100; zeros then stand a step left of the least. */
-static bool is_logarithmic(const figures *f, double *zero_at)
-{
-    double least = INFINITY;
-    double most = 0;
-    for (ptrdiff_t v = 0; v < values_of(f); v++) {
-        double x = 0;
-        (void)number_at(f->experiment, cell_of(f, 0, v), f->parameter, &x);
-        if (x < 0) {
-            return false;
-        }
-        least = x > 0 ? fmin(least, x) : least;
-        most = fmax(most, x);
-    }
-    *zero_at = least / 10;
-    return most >= 100 * least;
-}
-
-static void add_references(const figures *f, double zero_at, bool logarithmic, rfi_text *data)
-{
-    for (ptrdiff_t v = 0; v < values_of(f); v++) {
-        ptrdiff_t cell = cell_of(f, 0, v);
-        const rfi_outcome *oracle = f->results->oracles[cell];
-        double x = 0;
-        (void)number_at(f->experiment, cell, f->parameter, &x);
-        rfi_text_number(data, logarithmic && x == 0 ? zero_at : x);
-        rfi_text_add(data, " ");
-        rfi_text_number(data, 10 * log10(f->results->cells[cell]->theory));
-        rfi_text_add(data, " ");
-        rfi_text_number(data, oracle && oracle->wanted[RFI_MSD]
-                                  ? 10 * log10(rfi_outcome_at(oracle, 0, oracle->points).mean)
-                                  : (double)NAN);
-        rfi_text_add(data, "\n");
-    }
-}
-
-static reef_status write_final(const figures *f, reef_error *error)
-{
-    rfi_text data = {.context = f->experiment->context};
-    rfi_text script = {.context = f->experiment->context};
-    double zero_at = 0;
-    bool logarithmic = is_logarithmic(f, &zero_at);
-    script_head(f, "final", 560, &script);
-    axis_label(f, "y", &script);
-    rfi_text_add(&script, "set key outside right top\nset xlabel '");
-    add_safe(&script, f->experiment->axes[f->parameter].path);
-    rfi_text_add(&script, "' noenhanced\n");
-    if (logarithmic) {
-        rfi_text_add(&script, "set logscale x\nset format x '10^{%%T}'\nset termoption enhanced\nset xtics add ('0' ");
-        rfi_text_number(&script, zero_at);
-        rfi_text_add(&script, ")\n");
-    }
-    rfi_text_add(&script, "plot ");
-    for (ptrdiff_t s = 0; s < f->series_count; s++) {
-        for (ptrdiff_t v = 0; v < values_of(f); v++) {
-            ptrdiff_t cell = cell_of(f, s, v);
-            double x = 0;
-            (void)number_at(f->experiment, cell, f->parameter, &x);
-            add_point(f, cell, f->results->cells[cell]->points, logarithmic && x == 0 ? zero_at : x, &data);
-        }
-        rfi_text_add(&data, "\n\n");
-        rfi_text_add(&script, "\\\n  'final.dat' index %td using 1:2:3:4 with yerrorlines lw 2 pt %td lc %td title '",
-                     s, s + 4, s + 1);
-        series_label(f, cell_of(f, s, 0), false, &script);
-        rfi_text_add(&script, "' noenhanced, ");
-    }
-    bool msd = f->metric == RFI_MSD;
-    add_references(f, zero_at, logarithmic, &data);
-    rfi_text_add(&script,
-                 msd ? "\\\n  'final.dat' index %td using 1:2 with lines dt 2 lc 'black' title 'theory (mean of "
-                       "benign)', \\\n  '' index %td using 1:3 with lines dt 3 lw 2 lc 'black' title 'oracle'\n"
-                     : "\\\n  'final.dat' index %td using 1:(NaN):(%td) notitle\n",
-                 f->series_count, f->series_count);
-    return write_pair(f, "final", &data, &script, error);
-}
-
-/* ---- heat maps ---- */
-
-/* Rows of numbers, one per value of the parameter; clipped at the top, so that what has diverged does not take all the colours. */
-static void add_panel(const figures *f, ptrdiff_t series, rfi_text *data)
-{
-    for (ptrdiff_t v = 0; v < values_of(f); v++) {
-        const rfi_outcome *o = f->results->cells[cell_of(f, series, v)];
-        for (ptrdiff_t p = 0; p < o->points; p++) {
-            double value = shown(f, rfi_outcome_at(o, row_of(f, o), p).mean);
-            rfi_text_number(data, rfi_metric_decibels(f->metric) ? fmin(value, COLOUR_TOP) : value);
-            rfi_text_add(data, " ");
-        }
-        rfi_text_add(data, "\n");
-    }
-    rfi_text_add(data, "\n\n");
-}
-
-static void add_labels(const figures *f, rfi_text *script)
-{
-    ptrdiff_t step = (values_of(f) + LABELS_MAX - 1) / LABELS_MAX;
-    rfi_text_add(script, "set ytics (");
-    for (ptrdiff_t v = 0; v < values_of(f); v += step) {
-        char value[RFI_LABEL_SIZE];
-        (void)reef_experiment_value(f->experiment, cell_of(f, 0, v), f->parameter, value, sizeof value);
-        rfi_text_add(script, "%s'", v ? ", " : "");
-        add_safe(script, value);
-        rfi_text_add(script, "' %td", v);
-    }
-    rfi_text_add(script, ")\n");
-}
-
-/* Curves of unequal length do not make an image. */
-static bool same_points(const figures *f)
-{
-    bool same = true;
-    for (ptrdiff_t i = 1; i < f->experiment->cells; i++) {
-        same = same && f->results->cells[i]->points == f->results->cells[0]->points;
-    }
-    return same && f->results->cells[0]->points > 1;
-}
-
-static reef_status write_heat(const figures *f, reef_error *error)
-{
-    rfi_text data = {.context = f->experiment->context};
-    rfi_text script = {.context = f->experiment->context};
-    ptrdiff_t labels = values_of(f) < LABELS_MAX ? values_of(f) : LABELS_MAX;
-    script_head(f, "heat", f->series_count * (110 + 18 * labels), &script);
-    rfi_text_add(&script, "unset title\nunset grid\nset xlabel 'iteration'\nset ylabel '");
-    add_safe(&script, f->experiment->axes[f->parameter].path);
-    rfi_text_add(&script, "'\n");
-    axis_label(f, "cb", &script);
-    rfi_text_add(&script, "set cblabel offset 1.5\n");
-    add_labels(f, &script);
-    rfi_text_add(&script,
-                 "stats 'heat.dat' matrix nooutput\nset cbrange [STATS_min:STATS_max]\nset yrange [-0.5:%td.5]\n"
-                 "set palette defined (0 '#20124d', 1 '#2166ac', 2 '#67a9cf', 3 '#f7f7f7', 4 '#ef8a62', 5 '#b2182b')\n"
-                 "set xrange [0:%lld]\nset multiplot layout %td,1\n",
-                 values_of(f) - 1, (long long)f->results->cells[0]->iterations, f->series_count);
-    for (ptrdiff_t s = 0; s < f->series_count; s++) {
-        add_panel(f, s, &data);
-        rfi_text_add(&script, "set title '");
-        add_safe(&script, f->experiment->name);
-        rfi_text_add(&script, ": ");
-        series_label(f, f->first[s], false, &script);
-        rfi_text_add(&script, "'\nplot 'heat.dat' index %td matrix using ($1*%lld):2:3 with image notitle\n", s,
-                     (long long)f->results->cells[0]->every);
-    }
-    rfi_text_add(&script, "unset multiplot\n");
-    return write_pair(f, "heat", &data, &script, error);
 }
 
 reef_status rfi_figures_write(const rfi_results *results, const char *folder, reef_error *error)
 {
     char path[4096];
-    figures f = {.results = results, .experiment = results->experiment, .folder = path};
+    rfi_figures f = {.results = results, .experiment = results->experiment, .folder = path};
     if ((size_t)snprintf(path, sizeof path, "%s/figures", folder) >= sizeof path) {
         return rfi_fail(error, REEF_E_FILE, "the path of the results is too long");
     }
+    remove_old(path);
     while (f.metric < RFI_METRICS - 1 && !results->cells[0]->wanted[f.metric]) {
         f.metric++;
+    }
+    if (results->cells[0]->wanted[RFI_ACCURACY]) { /* easier to read than a loss */
+        f.metric = RFI_ACCURACY;
     }
     for (ptrdiff_t i = 0; i < results->experiment->cells; i++) {
         if (!results->cells[i]->wanted[f.metric]) {
@@ -382,9 +269,12 @@ reef_status rfi_figures_write(const rfi_results *results, const char *folder, re
     f.parameter = choose_parameter(results->experiment);
     find_series(&f);
     reef_status status = rfi_make_folder(path, error);
-    status = status == REEF_OK ? write_curves(&f, error) : status;
+    status = status == REEF_OK ? rfi_figure_curves(&f, error) : status;
+    status = status == REEF_OK ? rfi_figure_matrix(&f, error) : status;
+    status = status == REEF_OK ? rfi_figure_graph(&f, error) : status;
     if (status == REEF_OK && f.parameter >= 0) {
-        status = write_final(&f, error);
+        status = rfi_figure_final(&f, error);
+        status = status == REEF_OK ? rfi_figure_heat(&f, error) : status;
     }
-    return status == REEF_OK && f.parameter >= 0 && same_points(&f) ? write_heat(&f, error) : status;
+    return status;
 }

@@ -7,20 +7,26 @@
 #include <string.h>
 
 bool rfi_outcome_init(rfi_outcome *outcome, const reef_context *context, const rfi_numbers *numbers,
-                      const bool wanted[RFI_METRICS])
+                      const bool wanted[RFI_METRICS], ptrdiff_t agents)
 {
     *outcome = (rfi_outcome){.iterations = numbers->iterations, .every = numbers->every, .theory = (double)NAN};
+    outcome->agents = agents;
     outcome->points = (ptrdiff_t)((numbers->iterations + numbers->every - 1) / numbers->every) + 1;
     for (int i = 0; i < RFI_METRICS; i++) {
         outcome->wanted[i] = wanted[i];
         outcome->metric_count += wanted[i];
     }
-    ptrdiff_t count = (outcome->points + 1) * outcome->metric_count;
+    ptrdiff_t count = rfi_outcome_count(outcome);
     outcome->moments = rfi_allocate_many(context, count, sizeof *outcome->moments);
     if (outcome->moments) {
         memset(outcome->moments, 0, (size_t)count * sizeof *outcome->moments);
     }
     return outcome->moments != NULL;
+}
+
+ptrdiff_t rfi_outcome_count(const rfi_outcome *outcome)
+{
+    return (outcome->points + 1) * outcome->metric_count + outcome->agents;
 }
 
 void rfi_outcome_fini(rfi_outcome *outcome, const reef_context *context)
@@ -52,7 +58,7 @@ void rfi_outcome_merge(rfi_outcome *outcome, const rfi_outcome *more)
 {
     double a = (double)outcome->repetitions;
     double b = (double)more->repetitions;
-    ptrdiff_t count = (outcome->points + 1) * outcome->metric_count;
+    ptrdiff_t count = rfi_outcome_count(outcome);
     for (ptrdiff_t i = 0; i < count; i++) {
         rfi_moments *m = &outcome->moments[i];
         double off = more->moments[i].mean - m->mean;
@@ -65,6 +71,11 @@ void rfi_outcome_merge(rfi_outcome *outcome, const rfi_outcome *more)
 rfi_moments rfi_outcome_at(const rfi_outcome *outcome, ptrdiff_t m, ptrdiff_t point)
 {
     return outcome->moments[m * (outcome->points + 1) + point];
+}
+
+rfi_moments rfi_outcome_trust(const rfi_outcome *outcome, ptrdiff_t agent)
+{
+    return outcome->moments[(outcome->points + 1) * outcome->metric_count + agent];
 }
 
 double rfi_outcome_error(const rfi_outcome *outcome, rfi_moments moments)

@@ -18,13 +18,17 @@ typedef struct rfi_outcome {
     bool wanted[RFI_METRICS];
     ptrdiff_t repetitions;
     int64_t iterations, every;
-    double theory;        /* NaN: unknown */
-    rfi_moments *moments; /* metric_count x (points + 1); the last of each row is the steady state */
+    ptrdiff_t agents; /* whose received trust is kept; 0: none */
+    double theory;    /* NaN: unknown */
+    rfi_moments
+        *moments; /* metric_count x (points + 1), the last of each row is the steady state; then one per agent */
 } rfi_outcome;
 
-/* Sizes it from a world; false: no memory. */
+/* Sizes it; agents: 0 without trust. False: no memory. */
 bool rfi_outcome_init(rfi_outcome *outcome, const reef_context *context, const rfi_numbers *numbers,
-                      const bool wanted[RFI_METRICS]);
+                      const bool wanted[RFI_METRICS], ptrdiff_t agents);
+/* Statistics there are in all. */
+ptrdiff_t rfi_outcome_count(const rfi_outcome *outcome);
 void rfi_outcome_fini(rfi_outcome *outcome, const reef_context *context);
 /* Round of a point. */
 int64_t rfi_outcome_round(const rfi_outcome *outcome, ptrdiff_t point);
@@ -32,6 +36,8 @@ int64_t rfi_outcome_round(const rfi_outcome *outcome, ptrdiff_t point);
 rfi_moments rfi_moments_of(const double *values, ptrdiff_t lanes);
 /* Adds the statistics of more repetitions of the same job. */
 void rfi_outcome_merge(rfi_outcome *outcome, const rfi_outcome *more);
+/* Statistics of the trust that an agent received in the steady state. */
+rfi_moments rfi_outcome_trust(const rfi_outcome *outcome, ptrdiff_t agent);
 /* Statistics of the m-th wanted metric at a point; point = points: the steady state. */
 rfi_moments rfi_outcome_at(const rfi_outcome *outcome, ptrdiff_t m, ptrdiff_t point);
 /* Standard error of a mean; NaN with one repetition. */
@@ -39,7 +45,9 @@ double rfi_outcome_error(const rfi_outcome *outcome, rfi_moments moments);
 
 /* ---- store.c: one file per job ---- */
 
-/* Text that a file of this outcome begins with; `key` is from rfi_world_print. */
+enum { RFI_STORE_NAME = 40 };
+/* The name of a job's file with an ending; `key` is from rfi_world_print. */
+void rfi_store_name(const char *key, const char *ending, char name[RFI_STORE_NAME]);
 reef_status rfi_store_write(const reef_context *context, const char *folder, const char *key,
                             const rfi_outcome *outcome, reef_error *error);
 /* True if the folder has the results of exactly this job; the outcome must have been sized for it. */
@@ -55,9 +63,25 @@ typedef struct rfi_results {
     const char *const *keys;           /* per cell: rfi_world_print */
     double seconds;
     ptrdiff_t threads;
+    bool arrays, models; /* asked for */
 } rfi_results;
 
 reef_status rfi_results_write(const rfi_results *results, const char *folder, reef_error *error);
+
+/* trust.c: trust.csv, and the figure of the network. */
+reef_status rfi_trust_write(const rfi_results *results, const char *folder, reef_error *error);
+/* arrays.c: the curves in folder/arrays. */
+reef_status rfi_arrays_write(const rfi_results *results, const char *folder, reef_error *error);
+/* model.c: the model of a run, into the file of its job in `folder`; and from there to folder/models. */
+reef_status rfi_model_write(const rfi_world *world, const reef_run *run, const char *folder, const char *key,
+                            reef_error *error);
+reef_status rfi_models_write(const rfi_results *results, const char *folder, reef_error *error);
+/* Whether there is one; and away with it. */
+bool rfi_model_exists(const char *folder, const char *key);
+void rfi_model_remove(const char *folder, const char *key);
+
+/* check.c: what is known of every cell beforehand, in folder/check.txt. */
+reef_status rfi_check_write(const reef_experiment *experiment, const char *folder, reef_error *error);
 
 /* figures.c: scripts and data in folder/figures. */
 reef_status rfi_figures_write(const rfi_results *results, const char *folder, reef_error *error);
@@ -78,6 +102,11 @@ __attribute__((format(printf, 2, 3)))
 void rfi_text_add(rfi_text *text, const char *format, ...);
 /* A number: as short as can be read back exactly; nan and inf as such words. */
 void rfi_text_number(rfi_text *text, double number);
+/* A field of a csv file: in quotes if it has to be. */
+void rfi_text_field(rfi_text *text, const char *value);
+void rfi_text_bytes(rfi_text *text, const char *bytes, size_t size);
+/* Text within HTML, also within quoted attributes. */
+void rfi_text_html(rfi_text *text, const char *words, size_t length);
 void rfi_text_free(rfi_text *text);
 /* folder/name becomes the text, atomically. */
 reef_status rfi_text_write(const rfi_text *text, const char *folder, const char *name, reef_error *error);

@@ -1,123 +1,15 @@
 /* Tables and manifest of an experiment. */
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/number.h"
 #include "experiment/outcome.h"
-#include "io/file.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
-/* ---- texts ---- */
-
-static bool grow(rfi_text *text, size_t more)
-{
-    if (text->failed || more < text->room - text->size) {
-        return !text->failed;
-    }
-    size_t room = 2 * (text->room + more) + 256;
-    char *bytes = rfi_allocate(text->context, room);
-    if (!bytes) {
-        text->failed = true;
-        return false;
-    }
-    if (text->bytes) {
-        memcpy(bytes, text->bytes, text->size);
-    }
-    rfi_release(text->context, text->bytes);
-    text->bytes = bytes;
-    text->room = room;
-    return true;
-}
-
-void rfi_text_add(rfi_text *text, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
-    if (length < 0 || !grow(text, (size_t)length + 1)) {
-        return;
-    }
-    va_start(arguments, format);
-    (void)vsnprintf(text->bytes + text->size, text->room - text->size, format, arguments);
-    va_end(arguments);
-    text->size += (size_t)length;
-}
-
-void rfi_text_number(rfi_text *text, double number)
-{
-    char digits[RFI_REAL_SIZE];
-    if (isfinite(number)) {
-        rfi_print_real(number, digits);
-        rfi_text_add(text, "%s", digits);
-    } else {
-        rfi_text_add(text, "%s", isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
-    }
-}
-
-void rfi_text_free(rfi_text *text)
-{
-    rfi_release(text->context, text->bytes);
-    *text = (rfi_text){.context = text->context};
-}
-
-reef_status rfi_text_write(const rfi_text *text, const char *folder, const char *name, reef_error *error)
-{
-    char path[4096];
-    if (text->failed) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for %s", name);
-    }
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) {
-        return rfi_fail(error, REEF_E_FILE, "%s: the path is too long", rfi_path_show(folder));
-    }
-    return rfi_file_write(text->context, path, &(rfi_piece){text->bytes, text->size}, 1, error);
-}
-
-reef_status rfi_make_folder(const char *path, reef_error *error)
-{
-    char part[4096];
-    size_t length = strlen(path);
-    if (length == 0 || length >= sizeof part) {
-        return rfi_fail(error, REEF_E_FILE, "'%s' cannot be a folder", rfi_path_show(path));
-    }
-    for (size_t i = 1; i <= length; i++) {
-        if (path[i] != '/' && path[i] != '\0') {
-            continue;
-        }
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST) {
-            return rfi_fail(error, REEF_E_FILE, "%s: cannot make this folder: %s", rfi_path_show(part),
-                            strerror(errno));
-        }
-    }
-    return REEF_OK;
-}
+enum { CONFIG_MAX = 32 };
 
 /* ---- tables ---- */
-
-/* A field of a csv file: in quotes if it has to be. */
-static void add_field(rfi_text *text, const char *value)
-{
-    if (!strpbrk(value, ",\"\n\r")) {
-        rfi_text_add(text, "%s", value);
-        return;
-    }
-    rfi_text_add(text, "\"");
-    for (; *value; value++) {
-        if (*value == '"') {
-            rfi_text_add(text, "\"");
-        }
-        rfi_text_add(text, "%c", *value);
-    }
-    rfi_text_add(text, "\"");
-}
 
 /* ",x" in decibels to 4 places; the same text in every locale. */
 static void add_decibels(rfi_text *text, double power)
@@ -142,7 +34,7 @@ static void add_head(const rfi_results *r, const bool wanted[RFI_METRICS], const
     rfi_text_add(text, "cell");
     for (ptrdiff_t a = 0; a < reef_experiment_axes(r->experiment); a++) {
         rfi_text_add(text, ",");
-        add_field(text, reef_experiment_axis(r->experiment, a));
+        rfi_text_field(text, reef_experiment_axis(r->experiment, a));
     }
     rfi_text_add(text, "%s", after);
     for (int m = 0; m < RFI_METRICS; m++) {
@@ -162,7 +54,7 @@ static void add_cell(const rfi_results *r, ptrdiff_t cell, rfi_text *text)
     for (ptrdiff_t a = 0; a < reef_experiment_axes(r->experiment); a++) {
         (void)reef_experiment_value(r->experiment, cell, a, value, sizeof value);
         rfi_text_add(text, ",");
-        add_field(text, value);
+        rfi_text_field(text, value);
     }
 }
 
@@ -194,6 +86,90 @@ static void add_metrics(const rfi_outcome *o, const bool wanted[RFI_METRICS], pt
     }
 }
 
+/* The first metric of all, in which the oracle is told. */
+static int first_metric(const bool wanted[RFI_METRICS])
+{
+    int metric = 0;
+    while (metric < RFI_METRICS - 1 && !wanted[metric]) {
+        metric++;
+    }
+    return metric;
+}
+
+/* Theory, and the oracle's steady state of the first metric with its standard error. */
+static void add_references(const rfi_outcome *o, const rfi_outcome *oracle, int metric, rfi_text *text)
+{
+    rfi_moments m = {(double)NAN, (double)NAN};
+    double error = (double)NAN;
+    if (oracle && oracle->wanted[metric]) { /* it is the first of the oracle's too */
+        m = rfi_outcome_at(oracle, 0, oracle->points);
+        error = rfi_outcome_error(oracle, m);
+    }
+    add_decibels(text, o->theory);
+    if (rfi_metric_decibels((rfi_metric)metric)) {
+        add_decibels(text, m.mean);
+    }
+    add_number(text, m.mean);
+    add_number(text, error);
+}
+
+/* Names of everything that determines a cell, those of all cells: columns behind the results. */
+typedef struct config_columns {
+    rfi_slice names[CONFIG_MAX];
+    ptrdiff_t count;
+} config_columns;
+
+/* The value of `name` in a cell's description, lines "key value"; empty if it has none. */
+static rfi_slice described(const char *key, rfi_slice name)
+{
+    rfi_slice rest = {key, strlen(key)};
+    bool more = true;
+    while (more && rest.length > 0) {
+        bool found = false;
+        rfi_slice value;
+        rfi_slice line = rfi_cut(rest, '\n', &rest, &more);
+        rfi_slice word = rfi_cut(line, ' ', &value, &found);
+        if (word.length == name.length && memcmp(word.text, name.text, name.length) == 0) {
+            return value;
+        }
+    }
+    return (rfi_slice){"", 0};
+}
+
+static void find_columns(const rfi_results *r, config_columns *columns)
+{
+    for (ptrdiff_t i = 0; i < r->experiment->cells; i++) {
+        rfi_slice rest = {r->keys[i], strlen(r->keys[i])};
+        bool more = true;
+        while (more && rest.length > 0) {
+            bool found = false;
+            rfi_slice value;
+            rfi_slice name = rfi_cut(rfi_cut(rest, '\n', &rest, &more), ' ', &value, &found);
+            ptrdiff_t c = 0;
+            while (c < columns->count && (columns->names[c].length != name.length ||
+                                          memcmp(columns->names[c].text, name.text, name.length) != 0)) {
+                c++;
+            }
+            if (c == columns->count && c < CONFIG_MAX) {
+                columns->names[columns->count++] = name;
+            }
+        }
+    }
+}
+
+static void add_config(const config_columns *columns, const char *key, rfi_text *text)
+{
+    char value[RFI_SPEC_LENGTH_MAX + 1];
+    for (ptrdiff_t c = 0; c < columns->count; c++) {
+        rfi_slice words = described(key, columns->names[c]);
+        size_t length = words.length < sizeof value ? words.length : sizeof value - 1;
+        memcpy(value, words.text, length);
+        value[length] = '\0';
+        rfi_text_add(text, ",");
+        rfi_text_field(text, value);
+    }
+}
+
 static reef_status write_summary(const rfi_results *r, const char *folder, reef_error *error)
 {
     const reef_experiment *e = r->experiment;
@@ -201,16 +177,21 @@ static reef_status write_summary(const rfi_results *r, const char *folder, reef_
     bool wanted[RFI_METRICS];
     all_metrics(r, wanted);
     add_head(r, wanted, ",runs", &text);
-    rfi_text_add(&text, ",theory_db,oracle_db\n");
+    int metric = first_metric(wanted);
+    rfi_text_add(&text, ",theory_db%s,oracle,oracle_se", rfi_metric_decibels((rfi_metric)metric) ? ",oracle_db" : "");
+    config_columns columns = {.count = 0};
+    find_columns(r, &columns);
+    for (ptrdiff_t c = 0; c < columns.count; c++) {
+        rfi_text_add(&text, ",config.%.*s", (int)columns.names[c].length, columns.names[c].text);
+    }
+    rfi_text_add(&text, "\n");
     for (ptrdiff_t i = 0; i < e->cells; i++) {
         const rfi_outcome *o = r->cells[i];
-        const rfi_outcome *oracle = r->oracles[i];
         add_cell(r, i, &text);
         rfi_text_add(&text, ",%td", o->repetitions);
         add_metrics(o, wanted, o->points, &text);
-        bool known = oracle && oracle->wanted[RFI_MSD];
-        add_decibels(&text, o->theory);
-        add_decibels(&text, known ? rfi_outcome_at(oracle, 0, oracle->points).mean : (double)NAN);
+        add_references(o, r->oracles[i], metric, &text);
+        add_config(&columns, r->keys[i], &text);
         rfi_text_add(&text, "\n");
     }
     reef_status status = rfi_text_write(&text, folder, "summary.csv", error);
@@ -362,6 +343,14 @@ reef_status rfi_results_write(const rfi_results *results, const char *folder, re
     reef_status status = write_config(results, folder, error);
     status = status == REEF_OK ? write_summary(results, folder, error) : status;
     status = status == REEF_OK ? write_curves(results, folder, error) : status;
+    status = status == REEF_OK ? rfi_trust_write(results, folder, error) : status;
+    if (status == REEF_OK && results->arrays) {
+        status = rfi_arrays_write(results, folder, error);
+    }
+    if (status == REEF_OK && results->models) {
+        status = rfi_models_write(results, folder, error);
+    }
+    status = status == REEF_OK ? rfi_check_write(results->experiment, folder, error) : status;
     status = status == REEF_OK ? rfi_figures_write(results, folder, error) : status;
     return status == REEF_OK ? write_manifest(results, folder, error) : status;
 }

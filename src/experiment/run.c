@@ -24,6 +24,7 @@ typedef struct job {
     char *key; /* all that determines the results */
     rfi_numbers numbers;
     bool wanted[RFI_METRICS];
+    ptrdiff_t agents;   /* whose trust is kept; 0: none */
     ptrdiff_t lanes;    /* repetitions of a block; the last one may have fewer */
     rfi_outcome *parts; /* per block, until they are merged */
     ptrdiff_t blocks, blocks_done;
@@ -82,13 +83,20 @@ static void keep_error(runner *r, const reef_error *error)
 typedef struct block_work {
     double *values; /* metric_count x lanes: the metrics of a point */
     double *sums;   /* the same: over the points of the steady state */
+    double *trust;  /* per agent with trust: received now, sum and number over the points of the steady state, work */
+    ptrdiff_t agents;
     ptrdiff_t lanes;
     ptrdiff_t steady_points;
 } block_work;
 
+static bool is_steady(const job *j, int64_t round)
+{
+    return round > j->numbers.iterations - j->numbers.steady;
+}
+
 static void take_point(const job *j, block_work *work, ptrdiff_t point, rfi_outcome *part)
 {
-    bool steady = rfi_outcome_round(part, point) > j->numbers.iterations - j->numbers.steady;
+    bool steady = is_steady(j, rfi_outcome_round(part, point));
     for (ptrdiff_t m = 0; m < part->metric_count; m++) {
         const double *row = work->values + m * work->lanes;
         part->moments[m * (part->points + 1) + point] = rfi_moments_of(row, work->lanes);
@@ -99,6 +107,20 @@ static void take_point(const job *j, block_work *work, ptrdiff_t point, rfi_outc
     work->steady_points += steady;
 }
 
+/* Adds who was trusted in this round; agents that nobody was to hear just now do not count. */
+static reef_status take_trust(block_work *work, const reef_run *run, reef_error *error)
+{
+    double *now = work->trust;
+    double *sums = now + work->agents;
+    double *counts = sums + work->agents;
+    reef_status status = reef_run_trust_received(run, now, counts + work->agents, error);
+    for (ptrdiff_t l = 0; l < work->agents && status == REEF_OK; l++) {
+        sums[l] += isnan(now[l]) ? 0 : now[l];
+        counts[l] += !isnan(now[l]);
+    }
+    return status;
+}
+
 static void take_steady(const block_work *work, rfi_outcome *part)
 {
     for (ptrdiff_t m = 0; m < part->metric_count; m++) {
@@ -107,6 +129,11 @@ static void take_steady(const block_work *work, rfi_outcome *part)
             row[i] /= (double)work->steady_points;
         }
         part->moments[m * (part->points + 1) + part->points] = rfi_moments_of(row, work->lanes);
+    }
+    for (ptrdiff_t l = 0; l < work->agents; l++) {
+        double count = work->trust[2 * work->agents + l];
+        double mean = count > 0 ? work->trust[work->agents + l] / count : (double)NAN;
+        part->moments[(part->points + 1) * part->metric_count + l] = (rfi_moments){mean, 0};
     }
     part->repetitions = work->lanes;
 }
@@ -123,10 +150,41 @@ static reef_status run_rounds(const runner *r, const job *j, reef_run *run, bloc
         status = reef_run_step(run, rfi_outcome_round(part, p) - reef_run_round(run), error);
         status = status == REEF_OK ? rfi_metric_eval(run, j->wanted, work->values, error) : status;
         take_point(j, work, p, part);
+        if (status == REEF_OK && work->agents && is_steady(j, rfi_outcome_round(part, p))) {
+            status = take_trust(work, run, error);
+        }
     }
     take_steady(work, part);
     *whole = status == REEF_OK;
     return status;
+}
+
+/* Room of a block's work; false: no memory. */
+static bool take_work(const job *j, const reef_context *context, block_work *work)
+{
+    ptrdiff_t count = RFI_METRICS * work->lanes;
+    work->agents = j->agents;
+    work->values = rfi_allocate_many(context, 2 * count + 4 * j->agents, sizeof *work->values);
+    if (work->values) {
+        memset(work->values, 0, (size_t)(2 * count + 4 * j->agents) * sizeof *work->values);
+        work->sums = work->values + count;
+        work->trust = work->sums + count;
+    }
+    return work->values != NULL;
+}
+
+/* The first repetition's model, if it is asked for; one of an earlier run would not belong to these results. */
+static reef_status keep_model(const runner *r, const rfi_world *world, const job *j, const reef_run *run,
+                              reef_error *error)
+{
+    if (!r->folder[0] || j->oracle) {
+        return REEF_OK;
+    }
+    if (!r->options->models) {
+        rfi_model_remove(r->folder, j->key);
+        return REEF_OK;
+    }
+    return rfi_model_write(world, run, r->folder, j->key, error);
 }
 
 static reef_status run_block(runner *r, rfi_world *world, const job *j, ptrdiff_t number, bool *whole,
@@ -143,14 +201,15 @@ static reef_status run_block(runner *r, rfi_world *world, const job *j, ptrdiff_
     if (status != REEF_OK) {
         return status;
     }
-    ptrdiff_t count = RFI_METRICS * block.lanes;
     block_work work = {.lanes = block.lanes};
-    work.values = rfi_allocate_many(world->context, 2 * count, sizeof *work.values);
-    if (work.values && rfi_outcome_init(part, r->experiment->context, &j->numbers, j->wanted)) {
-        memset(work.values, 0, (size_t)(2 * count) * sizeof *work.values);
-        work.sums = work.values + count;
+    if (take_work(j, world->context, &work) &&
+        rfi_outcome_init(part, r->experiment->context, &j->numbers, j->wanted, j->agents)) {
         part->theory = number == 0 ? rfi_world_theory(world) : (double)NAN;
         status = run_rounds(r, j, run, &work, part, whole, error);
+        if (status == REEF_OK && *whole && number == 0) {
+            status = keep_model(r, world, j, run, error);
+            *whole = status == REEF_OK;
+        }
     } else {
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for the results of a cell");
     }
@@ -164,7 +223,7 @@ static reef_status run_block(runner *r, rfi_world *world, const job *j, ptrdiff_
 static reef_status finish_job(runner *r, job *j, reef_error *error)
 {
     const reef_context *context = r->experiment->context;
-    if (!rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted)) {
+    if (!rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents)) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the results of a cell");
     }
     j->outcome.theory = j->parts[0].theory;
@@ -280,6 +339,7 @@ static bool fill_job(runner *r, rfi_world *world, job *j, const char *key)
 {
     size_t size = strlen(key) + 1;
     j->numbers = world->cell.numbers;
+    j->agents = j->numbers.trust && !j->oracle && world->rule ? world->agents : 0;
     j->lanes = rfi_world_lanes(world, j->oracle) ? LANES : 1;
     j->blocks = (ptrdiff_t)((j->numbers.runs + j->lanes - 1) / j->lanes);
     j->key = rfi_allocate(r->experiment->context, size);
@@ -353,10 +413,11 @@ static void load_jobs(runner *r, reef_experiment_outcome *outcome)
     const reef_context *context = r->experiment->context;
     for (ptrdiff_t i = 0; i < r->job_count; i++) {
         job *j = &r->jobs[i];
-        if (!rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted)) {
+        if (!rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents)) {
             continue;
         }
-        j->done = rfi_store_read(context, r->folder, j->key, &j->outcome);
+        bool lacks_model = r->options->models && !j->oracle && !rfi_model_exists(r->folder, j->key);
+        j->done = !lacks_model && rfi_store_read(context, r->folder, j->key, &j->outcome);
         outcome->reused += j->done && !j->oracle;
         if (!j->done) {
             rfi_outcome_fini(&j->outcome, context);
@@ -421,7 +482,8 @@ static reef_status write_results(runner *r, double seconds, reef_error *error)
             outcomes[cells + i] = r->oracle_of[i] >= 0 ? &r->jobs[r->oracle_of[i]].outcome : NULL;
             keys[i] = r->jobs[i].key;
         }
-        const rfi_results results = {r->experiment, outcomes, outcomes + cells, keys, seconds, r->workers};
+        const rfi_results results = {r->experiment, outcomes,   outcomes + cells,   keys,
+                                     seconds,       r->workers, r->options->arrays, r->options->models};
         status = rfi_results_write(&results, r->options->folder, error);
     } else {
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for the results");

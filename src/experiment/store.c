@@ -10,18 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_SIZE = 40 };
 static const char head[] = "reef cell, format 1, version ";
 static const char middle[] = "results\n";
 
 /* FNV-1a. Two jobs with the same name would only overwrite each other: the description in the file decides. */
-static void file_name(const char *key, char name[NAME_SIZE])
+void rfi_store_name(const char *key, const char *ending, char name[RFI_STORE_NAME])
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (const char *c = key; *c; c++) {
         hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
     }
-    (void)snprintf(name, NAME_SIZE, "%016" PRIx64 ".txt", hash);
+    (void)snprintf(name, RFI_STORE_NAME, "%016" PRIx64 "%s", hash, ending);
 }
 
 static void write_head(rfi_text *text, const char *key)
@@ -34,13 +33,13 @@ reef_status rfi_store_write(const reef_context *context, const char *folder, con
                             const rfi_outcome *outcome, reef_error *error)
 {
     rfi_text text = {.context = context};
-    char name[NAME_SIZE];
-    file_name(key, name);
+    char name[RFI_STORE_NAME];
+    rfi_store_name(key, ".txt", name);
     write_head(&text, key);
     rfi_text_add(&text, "%td ", outcome->repetitions);
     rfi_text_number(&text, outcome->theory);
     rfi_text_add(&text, "\n");
-    for (ptrdiff_t i = 0; i < (outcome->points + 1) * outcome->metric_count; i++) {
+    for (ptrdiff_t i = 0; i < rfi_outcome_count(outcome); i++) {
         rfi_text_number(&text, outcome->moments[i].mean);
         rfi_text_add(&text, " ");
         rfi_text_number(&text, outcome->moments[i].squares);
@@ -74,7 +73,7 @@ static bool read_numbers(rfi_slice rest, rfi_outcome *outcome)
         !read_number(&rest, '\n', &outcome->theory)) {
         return false;
     }
-    for (ptrdiff_t i = 0; i < (outcome->points + 1) * outcome->metric_count; i++) {
+    for (ptrdiff_t i = 0; i < rfi_outcome_count(outcome); i++) {
         rfi_moments *m = &outcome->moments[i];
         if (!read_number(&rest, ' ', &m->mean) || !read_number(&rest, '\n', &m->squares)) {
             return false;
@@ -88,9 +87,9 @@ bool rfi_store_read(const reef_context *context, const char *folder, const char 
 {
     enum { FILE_MAX = 1 << 30 };
     rfi_file file = {0};
-    char name[NAME_SIZE];
+    char name[RFI_STORE_NAME];
     char path[4096];
-    file_name(key, name);
+    rfi_store_name(key, ".txt", name);
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path ||
         rfi_file_read(context, path, FILE_MAX, &file, NULL) != REEF_OK) {
         return false;

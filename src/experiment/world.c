@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "experiment/experiment.h"
 #include "experiment/placement.h"
+#include "learn/run.h"
 
 #include <string.h>
 
@@ -397,6 +398,11 @@ reef_status rfi_world_run(rfi_world *w, const rfi_block *block, reef_run **run, 
         oracle_spec(*run, spec);
         reef_run_destroy(run);
         status = create_run(w, spec, block, run, &why);
+    }
+    if (status == REEF_OK && w->cell.numbers.trust && !block->oracle && !(*run)->uses_rule) {
+        reef_run_destroy(run);
+        return rfi_fail_at(error, REEF_E_ARG, w->cell.number_nodes[rfi_number_find("trust")], false,
+                           "trust cannot be measured: %s combines without a rule", strategy);
     }
     return status == REEF_OK ? REEF_OK : blame_run(w, &why, error);
 }

@@ -18,13 +18,13 @@ YAML
 
 @test "run writes summary, curves, manifest and the configuration" {
     run -0 --separate-stderr "$REEF" run small.yaml
-    [[ "$output" == *"results in results/small" ]]
-    for file in summary.csv curves.csv manifest.json config.yaml; do
+    [[ "$output" == *"results in results/small, "* ]]
+    for file in summary.csv curves.csv manifest.json config.yaml check.txt report.html; do
         [ -s "results/small/$file" ]
     done
     cmp small.yaml results/small/config.yaml
     [ "$(wc -l <results/small/summary.csv)" -eq 5 ]
-    [ "$(head -n 1 results/small/summary.csv)" = "cell,rule,liars,runs,msd_db,msd,msd_se,theory_db,oracle_db" ]
+    [[ "$(head -n 1 results/small/summary.csv)" == "cell,rule,liars,runs,msd_db,msd,msd_se,theory_db,oracle_db,oracle,oracle_se,config.agents,"* ]]
     [ "$(wc -l <results/small/curves.csv)" -eq $((1 + 4 * 61)) ]
     grep -q '"rule": "mean' results/small/manifest.json
     [ -z "$(find results -name '*.tmp')" ]
@@ -147,8 +147,11 @@ YAML
     run -0 "$REEF" plot r
     for name in curves final heat; do
         grep -q '</svg>' "r/figures/$name.svg"
-        [ -s "r/figures/$name.png" ]
+        [ -s "r/figures/$name.png" ] && [ -s "r/figures/$name.pdf" ]
     done
+    # Figures of another run in the same folder do not stay.
+    "$REEF" run small.yaml -q --no-figures -o r
+    [ ! -e r/figures/heat.svg ] && [ ! -e r/figures/heat.gp ] && [ -e r/figures/curves.gp ]
     run -3 "$REEF" plot nowhere
     run -2 "$REEF" plot
 }
@@ -165,4 +168,65 @@ YAML
     run -0 --separate-stderr env PATH="$PWD/bin" "$REEF" run small.yaml -q -o r
     [[ "$stderr" == *"gnuplot is not there"* ]]
     [ -s r/summary.csv ]
+}
+
+@test "models are files that can be merged, arrays can be read, trust is a table" {
+    "$REEF" run small.yaml -q -o r --no-figures --npy --save-models --set trust=true
+    [ "$(wc -l <r/trust.csv)" -eq $((1 + 4 * 8)) ]
+    [ "$(head -n 1 r/trust.csv)" = "cell,rule,liars,agent,liar,trust,trust_se" ]
+    run -0 "$REEF" aggregate r/models/cell-*.safetensors -o merged.safetensors
+    [[ "$output" == *"in 2 tensors of 4 files"* ]]
+    run -0 "$REEF" aggregate --rule mean r/arrays/msd.npy -o copy.npy
+    cmp r/arrays/msd.npy copy.npy
+    "$REEF" run small.yaml -q -o r --no-figures
+    [ ! -e r/trust.csv ]
+    run -0 "$REEF" run small.yaml -o r --no-figures --resume --save-models
+    [[ "$output" == *"(0 taken from before)"* ]]
+}
+
+@test "a classifier's model has its layers" {
+    "$REEF" run small.yaml -q -o r --no-figures --save-models --set 'problem={kind: mlp, data: digits}' --set iterations=2 --set runs=1
+    for name in layer0.weight layer0.bias layer1.weight agents; do
+        head -c 500 r/models/cell-0.safetensors | grep -aq "\"$name\""
+    done
+}
+
+@test "trust needs a rule" {
+    run -2 --separate-stderr "$REEF" run small.yaml --set strategy=local --set trust=true
+    [[ "$stderr" == *"trust cannot be measured: local combines without a rule"* ]]
+}
+
+@test "compare finds what differs beyond noise, and nothing else" {
+    "$REEF" run small.yaml -q -o a --no-figures
+    "$REEF" run small.yaml -q -o b --no-figures --set seed=2
+    "$REEF" run small.yaml -q -o c --no-figures --set problem.noise=4
+    run -0 "$REEF" compare a a
+    [[ "$output" == *"4 of 4 and 4 cells belong together; 0 differences"* ]]
+    run -0 "$REEF" compare a b
+    run -1 "$REEF" compare a c
+    [[ "$output" == *"rule=ref liars=0  msd: "*" dB, difference "*"standard errors)"* ]]
+    "$REEF" run small.yaml -q -o d --no-figures --set 'rule=[mean]'
+    run -0 "$REEF" compare d a
+    [[ "$output" == *"2 of 2 and 4 cells"* ]]
+    run -0 "$REEF" compare a d --all
+    [[ "$output" == *"rule=mean liars=2  msd: "* ]]
+    run -3 --separate-stderr "$REEF" compare a nowhere
+    [[ "$stderr" == *"cannot be read"* ]]
+    run -2 "$REEF" compare a
+    run -2 "$REEF" compare a b --sigma none
+}
+
+@test "doctor and bench tell of this machine" {
+    run -0 "$REEF" doctor
+    [[ "$output" == *"instructions "*"threads "*"self-test      passed"* ]]
+    REEF_ISA=scalar run -0 "$REEF" doctor
+    [[ "$output" == *"instructions   scalar, capped by REEF_ISA=scalar"* ]]
+    PATH=/nowhere run -0 "$REEF" doctor
+    [[ "$output" == *"gnuplot        missing"* ]]
+    run -0 "$REEF" bench --rows 8 --length 2000 --repeats 1
+    for rule in mean median ref vref; do
+        grep -Eq "^$rule +[0-9.]+ +[0-9.]+ +[0-9.]+$" <<<"$output"
+    done
+    run -2 "$REEF" bench --rows 2
+    run -2 "$REEF" doctor now
 }

@@ -40,7 +40,7 @@ static void close_world(world *w)
     char command[2 * SCRATCH_PATH];
     reef_experiment_destroy(&w->experiment);
     reef_context_destroy(&w->context);
-    (void)snprintf(command, sizeof command, "rm -rf '%s/cells' '%s/figures'", w->scratch.folder, w->scratch.folder);
+    (void)snprintf(command, sizeof command, "cd '%s' && rm -rf cells figures arrays models", w->scratch.folder);
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a folder of our own */
     scratch_close(&w->scratch);
 }
@@ -131,6 +131,69 @@ static void resume_gives_the_same_bytes(void **state)
     close_world(&whole);
 }
 
+/* Trust, arrays and models too are the same bytes after a stop, and cells without a model are run again for it. */
+static void all_results_survive_a_stop(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"trust.csv",         "summary.csv",
+                                        "curves.csv",        "arrays/msd.npy",
+                                        "arrays/msd_se.npy", "arrays/round.npy",
+                                        "arrays/trust.npy",  "models/cell-0.safetensors",
+                                        "check.txt",         "models/cell-3.safetensors"};
+    static const char text[] = "agents: 8\ngraph: erdos_renyi:p=0.6\nproblem: {kind: lms, dimension: 4}\n"
+                               "strategy: diffusion:mu=0.05\nrule: [mean, ref]\nliars: [0, 2]\ntrust: true\n"
+                               "attack: additive:delta=10\niterations: 30\nruns: 3\n";
+    const reef_experiment_options all = {.arrays = true, .models = true};
+    world whole;
+    world parts;
+    open_world(&whole, text, 2);
+    (void)run_in(&whole, &all);
+    open_world(&parts, text, 1);
+    stopper s = {0, 4};
+    reef_experiment_options first = all;
+    first.progress = count_down;
+    first.user = &s;
+    first.stop = &s.stop;
+    assert_true(run_in(&parts, &first).stopped);
+    reef_experiment_outcome second = run_in(&parts, &(reef_experiment_options){.resume = true});
+    assert_true(second.reused > 0);
+    reef_experiment_outcome third =
+        run_in(&parts, &(reef_experiment_options){.resume = true, .arrays = true, .models = true});
+    assert_int_equal(third.reused, second.reused);
+    for (ptrdiff_t i = 0; i < COUNT(names); i++) {
+        check_same(&whole, &parts, names[i]);
+    }
+    close_world(&whole);
+    close_world(&parts);
+}
+
+/* REF trusts two far liars not at all; the mean everybody alike. Cells in order: mean, then ref; 8 agents each. */
+static void trust_is_that_of_the_senders(void **state)
+{
+    (void)state;
+    static const char text[] = "agents: 8\ngraph: complete\nproblem: {kind: lms, dimension: 4}\n"
+                               "strategy: diffusion:mu=0.05\nrule: [mean, ref]\nliars: 2\ntrust: true\n"
+                               "attack: additive:delta=10\niterations: 30\nruns: 3\n";
+    world w;
+    open_world(&w, text, 1);
+    (void)run_in(&w, NULL);
+    rfi_file file = read_result(&w, "trust.csv");
+    const char *at = strchr((char *)file.bytes, '\n') + 1;
+    for (int row = 0; row < 16; row++, at = strchr(at, '\n') + 1) {
+        int cell = 0;
+        int agent = 0;
+        int liar = 0;
+        double trust = 0;
+        char rule[8];
+        assert_int_equal(sscanf(at, "%d,%7[a-z],%d,%d,%lf", &cell, rule, &agent, &liar, &trust), 5);
+        assert_int_equal(agent, row % 8);
+        double expected = row < 8 ? 1 : liar ? 0 : 8.0 / 6;
+        CHECK_CLOSE(trust, expected, row < 8 ? 1e-12 : liar ? 0 : 0.3, "trust");
+    }
+    rfi_file_free(NULL, &file);
+    close_world(&w);
+}
+
 static void changed_experiments_reuse_nothing(void **state)
 {
     (void)state;
@@ -163,8 +226,8 @@ static void damaged_cells_are_run_again(void **state)
     rfi_outcome read;
     char path[SCRATCH_PATH];
     scratch_open(&s);
-    assert_true(rfi_outcome_init(&outcome, NULL, &numbers, wanted));
-    assert_true(rfi_outcome_init(&read, NULL, &numbers, wanted));
+    assert_true(rfi_outcome_init(&outcome, NULL, &numbers, wanted, 0));
+    assert_true(rfi_outcome_init(&read, NULL, &numbers, wanted, 0));
     outcome.repetitions = 3;
     outcome.moments[1] = (rfi_moments){0.1, INFINITY};
     outcome.moments[2] = (rfi_moments){-1e-300, NAN};
@@ -216,8 +279,8 @@ static void blocks_merge_to_the_statistics_of_all(void **state)
     for (ptrdiff_t cut = 1; cut < COUNT(x); cut++) {
         rfi_outcome sum;
         rfi_outcome part;
-        assert_true(rfi_outcome_init(&sum, NULL, &numbers, wanted));
-        assert_true(rfi_outcome_init(&part, NULL, &numbers, wanted));
+        assert_true(rfi_outcome_init(&sum, NULL, &numbers, wanted, 0));
+        assert_true(rfi_outcome_init(&part, NULL, &numbers, wanted, 0));
         for (int side = 0; side < 2; side++) {
             part.repetitions = side ? COUNT(x) - cut : cut;
             part.moments[0] = rfi_moments_of(side ? x + cut : x, part.repetitions);
@@ -301,6 +364,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_change_no_byte),
         cmocka_unit_test(resume_gives_the_same_bytes),
+        cmocka_unit_test(all_results_survive_a_stop),
+        cmocka_unit_test(trust_is_that_of_the_senders),
         cmocka_unit_test(changed_experiments_reuse_nothing),
         cmocka_unit_test(damaged_cells_are_run_again),
         cmocka_unit_test(blocks_merge_to_the_statistics_of_all),

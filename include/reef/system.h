@@ -1,0 +1,26 @@
+/* What this library is made of and runs on. */
+#ifndef REEF_SYSTEM_H
+#define REEF_SYSTEM_H
+
+#include <reef/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reef_system {
+    const char *instructions; /* vector code in use for float32: "avx512", "portable", ..., or "scalar" */
+    const char *blas;         /* "OpenBLAS", "BLAS" or "plain C" */
+    bool yaml;                /* experiments can be read */
+    ptrdiff_t threads;        /* that the affinity mask of this process allows */
+} reef_system;
+
+/* As things stand now: REEF_ISA in the environment caps the instructions. */
+REEF_API reef_system reef_system_facts(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
