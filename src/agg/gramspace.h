@@ -11,6 +11,9 @@ double rfi_gram_product(const reef_points *points, const double *w, double *prod
 /* distance[l] = ||x_l - sum_p w_p p|| for the n rows (+Inf for far ones). product: count doubles of scratch. */
 void rfi_gram_distances(const reef_points *points, const double *w, double *product, double *distance);
 
+/* The same from product = G w and square = w'G w. */
+void rfi_gram_spread(const reef_points *points, const double *product, double square, double *distance);
+
 /* || sum_p (v_p - w_p) p ||. spare: 2 count doubles. */
 double rfi_gram_step(const reef_points *points, const double *v, const double *w, double *spare);
 

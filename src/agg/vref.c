@@ -110,6 +110,20 @@ static void weigh_rows(const reef_points *points, const double *r, double radius
     }
 }
 
+/* |d| in Gram space, d = next - share, from G share and G next: no further product is needed. */
+static double step_length(const double *share, const double *next, const double *product, const double *product_next,
+                          ptrdiff_t count)
+{
+    double squared = 0;
+    for (ptrdiff_t p = 0; p < count; p++) {
+        double d = next[p] - share[p];
+        if (d != 0) { /* a far point, whose products are undefined, has no share before and after */
+            squared += d * (product_next[p] - product[p]);
+        }
+    }
+    return sqrt(squared > 0 ? squared : 0);
+}
+
 static reef_status vref_weigh(const void *params, const reef_points *points, double *share, reef_effort *effort,
                               reef_error *error)
 {
@@ -118,7 +132,7 @@ static reef_status vref_weigh(const void *params, const reef_points *points, dou
     double *r = points->work;
     double *product = r + count;
     double *next = product + count;
-    double *spare = next + count;
+    double *spare = next + count; /* G next */
     (void)error;
     for (ptrdiff_t l = 0; l < points->n; l++) {
         r[l] = points->far[l] ? (double)INFINITY : sqrt(points->gram[l * count + l]);
@@ -127,11 +141,14 @@ static reef_status vref_weigh(const void *params, const reef_points *points, dou
     weigh_rows(points, r, radius, share);
     effort->iterations = 1;
     effort->converged = radius == 0;
+    double square = effort->converged ? 0 : rfi_gram_product(points, share, product);
     while (!effort->converged && effort->iterations < p->max_iter) {
-        rfi_gram_distances(points, share, product, r);
+        rfi_gram_spread(points, product, square, r);
         weigh_rows(points, r, radius, next);
-        double gone = rfi_gram_step(points, next, share, spare);
+        square = rfi_gram_product(points, next, spare);
+        double gone = step_length(share, next, product, spare, count);
         memcpy(share, next, (size_t)count * sizeof *share);
+        memcpy(product, spare, (size_t)count * sizeof *product);
         effort->iterations++;
         effort->converged = gone <= p->tol * radius;
     }
