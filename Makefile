@@ -5,10 +5,11 @@ FUZZ_SECONDS ?= 60
 BENCH_FLAGS ?=
 PEERS_FLAGS ?=
 
-.PHONY: help run demo test bench bench-peers check check-aarch64 fuzz format install clean
+.PHONY: help run paper-full demo test bench bench-peers check check-aarch64 fuzz format install clean
 
 help:
 	@echo 'make run                  build Reef and run the experiments of the paper; figures in results/'
+	@echo 'make paper-full           the same with mini-batches and the worst delta; takes a few minutes'
 	@echo 'make demo                 build Reef and run its demonstration of a few seconds'
 	@echo 'make test                 all tests: optimised and sanitized builds, command line, installation'
 	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
@@ -27,6 +28,11 @@ run:
 	@scripts/bootstrap.sh run
 	@scripts/build.sh release reef_tool
 	@scripts/paper.sh build/release/reef
+
+paper-full:
+	@scripts/bootstrap.sh run
+	@scripts/build.sh release reef_tool
+	@PAPER=full scripts/paper.sh build/release/reef
 
 demo:
 	@scripts/bootstrap.sh run
@@ -65,8 +71,8 @@ format:
 
 # The cache of shared libraries is refreshed only for an installation that is meant for this very system.
 install:
-	@scripts/bootstrap.sh run
-	@scripts/build.sh release reef_shared reef_static reef_tool
+	@scripts/bootstrap.sh run man
+	@scripts/build.sh release reef_shared reef_static reef_tool reef_extras
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig 2>/dev/null || true; fi
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|test|check|peers|aarch64 ...
+# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|man|test|check|peers|aarch64 ...
 # Silent when everything is there. Without root or passwordless sudo it prints the one command to run.
 # Things are looked for by command or header, not by package, so any source of them will do.
 set -eu
@@ -60,6 +60,12 @@ for group in "$@"; do
         need chromium has_command chromium
         need chromium-driver has_command chromedriver
         need python3-selenium has_python_module selenium
+        need scdoc has_command scdoc
+        need zsh has_command zsh
+        need fish has_command fish
+        ;;
+    man)
+        need scdoc has_command scdoc
         ;;
     check)
         need gcc has_command gcc
@@ -86,7 +92,7 @@ for group in "$@"; do
         esac
         ;;
     *)
-        echo "bootstrap.sh: unknown group $group (run, test, check, peers, aarch64)" >&2
+        echo "bootstrap.sh: unknown group $group (run, man, test, check, peers, aarch64)" >&2
         exit 2
         ;;
     esac

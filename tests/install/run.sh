@@ -37,6 +37,15 @@ nothing_internal() { # only public headers, and no file that is a template
 
 data_is_there() { [ -f "$prefix/share/reef/digits.npy" ] && [ -f "$prefix/share/reef/README.md" ]; }
 
+# Every command has its page, and each shell its script.
+pages_are_there() {
+    for name in $("$prefix/bin/reef" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vx -e help -e version); do
+        [ -s "$prefix/share/man/man1/reef-$name.1" ] || return 1
+    done
+    [ -s "$prefix/share/man/man1/reef.1" ] && [ -s "$prefix/share/bash-completion/completions/reef" ] &&
+        [ -s "$prefix/share/zsh/site-functions/_reef" ] && [ -s "$prefix/share/fish/vendor_completions.d/reef.fish" ]
+}
+
 command_runs() { "$prefix/bin/reef" --version | grep -F "$(pkg --modversion reef)"; }
 
 with_pkg_config() {
@@ -64,6 +73,7 @@ check "installs headers and libraries" install_tree
 check "installs nothing internal" nothing_internal
 check "installs the shipped data" data_is_there
 check "the command runs" command_runs
+check "installs man pages and completion" pages_are_there
 check "pkg-config, shared" with_pkg_config
 check "pkg-config, static" with_pkg_config_static
 check "find_package, shared" with_find_package Reef::reef
