@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { TALLY = 256, LOWER = 1, UPPER = 2 };
+enum { TALLY = 256, LOWER = 1 };
 
 typedef struct tally {
     reef_span *span;
@@ -192,19 +192,17 @@ static void store(tally *t)
 static ptrdiff_t find_middle(tally *t, int kind, ptrdiff_t listed)
 {
     reef_span *span = t->span;
-    ptrdiff_t found = 0;
     memset(t->hard, 0, sizeof t->hard);
     for (ptrdiff_t l = 0; l < span->n; l++) {
         t->moved[l] = (const char *)span->rows[l] + (size_t)t->at * width_of(span);
     }
-    for (ptrdiff_t e = 0; e < t->ends; e++) { /* both times the same coordinates are hard */
-        rfi_span inner = rfi_span_of(span);
-        inner.rows = t->moved;
-        inner.count = t->count;
-        inner.out = t->middle[e];
-        inner.hard = span->hard + listed;
-        found = span->kernels->median(&inner, kind ? kind : e ? UPPER : LOWER);
-    }
+    rfi_span inner = rfi_span_of(span);
+    inner.rows = t->moved;
+    inner.count = t->count;
+    inner.out = t->middle[0];
+    inner.upper = t->ends == 2 ? t->middle[1] : NULL;
+    inner.hard = span->hard + listed;
+    ptrdiff_t found = span->kernels->median(&inner, kind ? kind : LOWER);
     for (ptrdiff_t i = listed; i < listed + found; i++) {
         t->hard[span->hard[i]] = true;
         span->hard[i] += (int32_t)t->at;
@@ -218,11 +216,11 @@ ptrdiff_t rfi_span_median(reef_span *span, int kind)
         rfi_span inner = rfi_span_of(span);
         return span->kernels->median(&inner, kind);
     }
-    /* the kernel uses the first n of the 7 n vectors of the scratch */
+    /* the kernel uses the first n vectors of the scratch */
     char *scratch = span->scratch;
     tally t = {.span = span, .ends = kind || span->n % 2 ? 1 : 2};
-    t.moved = (const void **)(void *)(scratch + (ptrdiff_t)5 * 64 * span->n);
-    t.hits = (int32_t *)(void *)(scratch + (ptrdiff_t)6 * 64 * span->n);
+    t.moved = (const void **)(void *)(scratch + (ptrdiff_t)64 * (RFI_SPAN_COLUMNS - 2) * span->n);
+    t.hits = (int32_t *)(void *)(scratch + (ptrdiff_t)64 * (RFI_SPAN_COLUMNS - 1) * span->n);
     ptrdiff_t listed = 0;
     for (t.at = 0; t.at < span->count; t.at += TALLY) {
         t.count = span->count - t.at < TALLY ? span->count - t.at : TALLY;

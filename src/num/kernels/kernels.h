@@ -45,6 +45,7 @@ typedef struct rfi_span {
     ptrdiff_t n;
     ptrdiff_t count; /* coordinates, 1..RFI_SPAN_MAX */
     void *out;       /* count numbers */
+    void *upper;     /* median: count numbers, the upper of the two middle values beside the result, or NULL */
     void *scratch;   /* RFI_SPAN_SCRATCH(n) bytes, 64-byte aligned */
     int32_t *hard;   /* RFI_SPAN_MAX: coordinates left to the caller, ascending; out is unspecified there */
 } rfi_span;

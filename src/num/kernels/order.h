@@ -26,6 +26,9 @@ static ptrdiff_t NAME(median)(const rfi_span *span, int kind)
             value = column[kind == 1 ? (n - 1) / 2 : n / 2];
         }
         store_lanes(span, at, lanes, value);
+        if (span->upper) {
+            store_to(span->upper, at, lanes, column[n / 2]);
+        }
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);
         }

@@ -51,15 +51,20 @@ static ptrdiff_t list_hard(const rfi_span *span, ptrdiff_t at, mask hard, ptrdif
     return listed;
 }
 
-KERNEL void store_lanes(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, vec value)
+KERNEL void store_to(void *to, ptrdiff_t at, ptrdiff_t lanes, vec value)
 {
     value = v_add(value, v_set(0)); /* no -0, whatever the order of the rows */
-    char *out = (char *)span->out + at * (ptrdiff_t)sizeof(real);
+    char *out = (char *)to + at * (ptrdiff_t)sizeof(real);
     if (lanes == LANES) {
         v_store(out, value);
     } else {
         v_store_part(out, value, lanes);
     }
+}
+
+KERNEL void store_lanes(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, vec value)
+{
+    store_to(span->out, at, lanes, value);
 }
 
 KERNEL ptrdiff_t lanes_at(const rfi_span *span, ptrdiff_t at)
