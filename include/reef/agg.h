@@ -38,7 +38,7 @@ REEF_API unsigned reef_agg_traits(const reef_agg *agg);
 /* The most liars among n rows that every stage of the pipe can bear by its own setting of f; -1: no stage states one. */
 REEF_API ptrdiff_t reef_agg_liars(const reef_agg *agg, ptrdiff_t n);
 
-/* Memory between aggregations of one receiver (rules with REEF_TRAIT_CENTRE). */
+/* Memory between aggregations of one receiver (rules with REEF_TRAIT_CENTRE or REEF_TRAIT_SENDERS). */
 typedef struct reef_state reef_state;
 
 /* What one aggregation works on. Everything but rows may be left zero. */
@@ -51,6 +51,7 @@ typedef struct reef_input {
     bool has_self;      /* self says which row is the receiver's own */
     ptrdiff_t self;
     int64_t round;     /* number of this aggregation; rules that draw random numbers draw new ones per round */
+    double step;       /* step size of the recursion that the result feeds, 0: unknown; sets the horizon of mref */
     reef_state *state; /* NULL: start afresh */
 } reef_input;
 
@@ -89,6 +90,32 @@ REEF_API double reef_report_mean_iterations(const reef_report *report);
 REEF_API int reef_report_max_iterations(const reef_report *report);
 /* Columns, blocks or vectors whose iteration met its cap before its tolerance. */
 REEF_API int64_t reef_report_unconverged(const reef_report *report);
+
+/* Rules that remember senders (mref) test each of them in several ways; its weight is the smallest factor that a test leaves it. */
+typedef enum reef_test {
+    REEF_TEST_GATE,   /* far from the others in this round */
+    REEF_TEST_SHORT,  /* far from the others on average, over the shortest window, */
+    REEF_TEST_MIDDLE, /* the middle one, */
+    REEF_TEST_LONG,   /* the longest one */
+    REEF_TEST_SPLIT,  /* in a group of its own, away from the majority */
+    REEF_TEST_RHYTHM, /* its averages go to and fro more than the others' */
+    REEF_TEST_ENERGY, /* its messages scatter more than the others' */
+    REEF_TESTS
+} reef_test;
+/* What a test left of an agent's weight, 0 to 1; 1 also if the rule has no tests or the row was left out. */
+REEF_API double reef_report_factor(const reef_report *report, ptrdiff_t row, reef_test test);
+/* The test that lowered an agent's weight most; REEF_TESTS if none did. */
+REEF_API reef_test reef_report_cause(const reef_report *report, ptrdiff_t row);
+/* Writes why an agent is not fully believed, for instance "window 64 leaves 0.12", like snprintf; "" if it is. */
+REEF_API size_t reef_report_explain(const reef_report *report, ptrdiff_t row, char *text, size_t size);
+/* What the rule saw at window i of REEF_WINDOWS. */
+enum { REEF_WINDOWS = 3 };
+typedef struct reef_window {
+    int64_t rounds;    /* its length; 0: the rule has none */
+    double spread;     /* 0: the averages of honest agents scatter like noise .. 1: they differ for good, distance is no guilt */
+    double separation; /* of the two groups that a split would make, in deviations; about 5 is nothing yet */
+} reef_window;
+REEF_API reef_window reef_report_window(const reef_report *report, ptrdiff_t i);
 
 /* --- One call --- */
 
@@ -169,6 +196,14 @@ REEF_API void reef_state_reset(reef_state *state);
 REEF_API const void *reef_state_centre(const reef_state *state, ptrdiff_t segment);
 /* Sets the centre (all segments must be set before it counts): restores a saved state, or gives a first guess. */
 REEF_API reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const void *centre, reef_error *error);
+
+/* The bytes of a state, to go on with later in a state made for the same aggregator and shape, on a machine of the same byte order.
+ * Loading fails without changing the state if they cannot be those of one. */
+REEF_API size_t reef_state_size(const reef_state *state);
+REEF_API reef_status reef_state_save(const reef_state *state, void *bytes, size_t size, reef_error *error);
+REEF_API reef_status reef_state_load(reef_state *state, const void *bytes, size_t size, reef_error *error);
+/* Rules with REEF_TRAIT_SENDERS: in how many aggregations agent `id` took part as far as is remembered, 0: none. */
+REEF_API int64_t reef_state_age(const reef_state *state, int64_t id);
 
 #ifdef __cplusplus
 }

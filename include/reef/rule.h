@@ -36,6 +36,7 @@ typedef enum reef_trait {
     REEF_TRAIT_SELF = 1 << 8,        /* can use the receiver's own row */
     REEF_TRAIT_ELEMENTWISE =
         1 << 9, /* set by the library: a coordinate of the result depends on that coordinate alone */
+    REEF_TRAIT_SENDERS = 1 << 10, /* remembers every sender by its id: has a state, stands behind no pre-aggregator */
 } reef_trait;
 
 /* One coordinate as an elementwise rule sees it. */
@@ -86,6 +87,7 @@ typedef struct reef_span {
 /* Rows as points of a space, as `weigh` and `mix` see them: points 0..n-1 are the rows; the origin and the remembered
  * centre may be points too. Everything a rule needs follows from the Gram matrix around mu, the coordinatewise median of
  * the rows. A point so far away that its squared distance overflows is marked far; its Gram entries are then undefined. */
+struct rfi_recall;
 typedef struct reef_points {
     ptrdiff_t n;        /* rows */
     ptrdiff_t count;    /* points: n, plus one for the origin, plus one for the centre, as asked for */
@@ -99,6 +101,7 @@ typedef struct reef_points {
     double size;        /* number of coordinates the Gram matrix was summed over */
     double constant;    /* what the rule's `constant` said for that size; 0 without it */
     int64_t round;      /* number of this aggregation, for rules that draw random numbers */
+    struct rfi_recall *recall; /* of the library's own rules that remember senders; they have no gram, far and work */
     double *work;       /* 8 count doubles and count x count doubles of scratch */
     ptrdiff_t *index;   /* 4 count indices of scratch */
 } reef_points;
@@ -113,6 +116,7 @@ typedef enum reef_need {
     REEF_NEED_CENTRE = 1 << 2, /* the remembered centre; at first it is 0, or the coordinatewise median with MEDIAN */
     REEF_NEED_MEDIAN = 1 << 3, /* distances from the coordinatewise median of exactly these rows */
     REEF_NEED_SELF = 1 << 4,   /* the receiver's own row must be given */
+    REEF_NEED_SENDERS = 1 << 5, /* a memory per sender instead of distances; the library's own rules only */
 } reef_need;
 
 /* Over which coordinates one set of shares holds (`scope`): all, each segment on its own, or blocks of that many. */

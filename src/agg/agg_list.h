@@ -16,6 +16,7 @@ REEF_AGG(huber)
 REEF_AGG(tukey)
 REEF_AGG(ref)
 REEF_AGG(vref)
+REEF_AGG(mref)
 
 /* pre-aggregators */
 REEF_AGG(nnm)

@@ -167,7 +167,9 @@ reef_status reef_plan_end(reef_plan *plan, reef_error *error)
     if (plan->report) {
         rfi_report_end(plan);
     }
-    if (plan->input.state) {
+    if (plan->recalls && plan->input.state) {
+        rfi_senders_commit(rfi_state_senders(plan->input.state), &plan->recall);
+    } else if (plan->input.state) {
         rfi_state_commit(plan->input.state);
     }
     plan->begun = false;

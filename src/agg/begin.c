@@ -189,6 +189,9 @@ static reef_status check_input(const reef_plan *plan, const reef_input *input, c
         return rfi_fail(error, REEF_E_ARG, "%s with keep_self must be told which row is the receiver's own (self)",
                         plan->rule->name);
     }
+    if (!(input->step >= 0) || !isfinite(input->step)) {
+        return rfi_fail(error, REEF_E_ARG, "step = %g; a step size is finite and positive, or 0: unknown", input->step);
+    }
     if (input->state && !rfi_state_fits(input->state, plan)) {
         return rfi_fail(error, REEF_E_ARG, "the state was made for another shape than the plan");
     }
@@ -212,6 +215,7 @@ reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_repor
     plan->report = report;
     plan->dropped = 0;
     plan->centre_known = input->state && rfi_state_known(input->state);
+    plan->keeps_centre = input->state && !plan->recalls;
     for (ptrdiff_t l = 0; l < plan->rows; l++) {
         plan->m.reason[l] = plan->m.weights[l] > 0 ? REEF_USED : REEF_ZERO_WEIGHT;
     }

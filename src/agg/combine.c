@@ -266,7 +266,7 @@ static reef_status combine_column(const job *j, ptrdiff_t t, ptrdiff_t m)
     if (!j->silent) {
         rfi_store(plan->dtype, j->out, m - j->m0, value);
     }
-    if (!j->silent && plan->input.state) {
+    if (!j->silent && plan->keeps_centre) {
         rfi_state_propose(plan->input.state, j->segment, m, value);
     }
     if (plan->report) {
@@ -309,13 +309,13 @@ static reef_status finish_span(const job *j, ptrdiff_t from, ptrdiff_t count, pt
     const int32_t *list = j->worker->hard; /* ascending */
     reef_status status = REEF_OK;
     ptrdiff_t next = 0;
-    while (status == REEF_OK && next < hard && !report_all && !plan->input.state) {
+    while (status == REEF_OK && next < hard && !report_all && !plan->keeps_centre) {
         status = finish_one(j, from + list[next++], false);
     }
-    for (ptrdiff_t t = 0; status == REEF_OK && (report_all || plan->input.state) && t < count; t++) {
+    for (ptrdiff_t t = 0; status == REEF_OK && (report_all || plan->keeps_centre) && t < count; t++) {
         bool is_hard = next < hard && list[next] == t;
         next += is_hard;
-        if (!is_hard && plan->input.state) {
+        if (!is_hard && plan->keeps_centre) {
             double value = rfi_load(plan->dtype, j->out, from + t - j->m0);
             rfi_state_propose(plan->input.state, j->segment, from + t, value);
         }

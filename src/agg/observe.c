@@ -17,6 +17,15 @@ ptrdiff_t rfi_packed_length(ptrdiff_t points)
     return rfi_mul(points, points + 1, &length) ? length / 2 : -1;
 }
 
+ptrdiff_t rfi_sum_length(const reef_plan *plan, ptrdiff_t rows, ptrdiff_t points)
+{
+    ptrdiff_t length = 0;
+    if (!plan->recalls) {
+        return rfi_packed_length(points);
+    }
+    return rfi_mul(rows, plan->recall.full ? 1 : 1 + plan->recall.numbers, &length) ? length : -1;
+}
+
 void rfi_gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
                     ptrdiff_t count)
 {
@@ -152,13 +161,17 @@ static void observe_slot(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment,
 {
     const rfi_space *space = &plan->spaces[plan->pass];
     ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
-    worker->gram.length = rfi_packed_length(rfi_space_points(plan, space));
+    worker->gram.length = rfi_sum_length(plan, plan->n_raw, rfi_space_points(plan, space));
     if (from % slot == 0) {
         rfi_treesum_start(&worker->gram);
     }
     for (ptrdiff_t tile = from; tile < to; tile += RFI_TILE) {
         ptrdiff_t end = tile + RFI_TILE < to ? tile + RFI_TILE : to;
-        rfi_gram_tile(plan, worker, space, segment, tile, end - tile, m0, rows);
+        if (plan->recalls) {
+            rfi_recall_tile(plan, worker, segment, tile, end - tile, m0, rows);
+        } else {
+            rfi_gram_tile(plan, worker, space, segment, tile, end - tile, m0, rows);
+        }
         rfi_treesum_push(&worker->gram);
     }
     if (to % slot == 0 || to == plan->m.lengths[segment]) {

@@ -76,7 +76,7 @@ static void choose_passes(reef_plan *plan)
         plan->spaces[plan->passes++] =
             (rfi_space){true, plan->needs & REEF_NEED_ORIGIN, plan->needs & REEF_NEED_CENTRE};
     }
-    plan->gram_any = plan->passes > 0 || piped || (weighs && local);
+    plan->gram_any = !plan->recalls && (plan->passes > 0 || piped || (weighs && local));
 }
 
 static ptrdiff_t tiles_of(ptrdiff_t length)
@@ -101,10 +101,9 @@ static ptrdiff_t count_slots(const reef_shape *shape, int levels)
 /* The smallest slots that keep their number and memory in bounds. */
 static void choose_slots(reef_plan *plan, const reef_shape *shape)
 {
-    ptrdiff_t points = shape->rows + 2;
     ptrdiff_t bytes = 0;
-    if (!plan->gram_any || !rfi_mul(points, points + 1, &bytes) ||
-        !rfi_mul(bytes / 2, (ptrdiff_t)sizeof(double), &bytes)) {
+    ptrdiff_t length = rfi_sum_length(plan, shape->rows, shape->rows + 2);
+    if (!plan->passes || !rfi_mul(length, (ptrdiff_t)sizeof(double), &bytes)) {
         bytes = (ptrdiff_t)sizeof(double);
     }
     ptrdiff_t extra = slot_bytes_max / bytes;
@@ -152,7 +151,8 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     ptrdiff_t k = plan->rows;
     ptrdiff_t points = k + 2;
     ptrdiff_t gram = plan->gram_any ? points : 0;
-    ptrdiff_t packed = plan->gram_any ? rfi_packed_length(points) : 0;
+    ptrdiff_t centred = plan->recalls ? k : gram;
+    ptrdiff_t packed = plan->gram_any || plan->recalls ? rfi_sum_length(plan, k, points) : 0;
     ptrdiff_t tree = rfi_treesum_rows(plan->slot_levels);
     bool local = plan->scope > 0;
     int gram_levels = plan->block_levels > plan->slot_levels ? plan->block_levels : plan->slot_levels;
@@ -163,15 +163,16 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->used_weights = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->hard = rfi_arena_take(arena, fast ? RFI_SPAN_MAX : 0, 1, sizeof(int32_t));
     w->scratch = rfi_arena_take(arena, fast ? RFI_SPAN_COLUMNS * k : 0, 64, 1);
-    w->centred_rows = rfi_arena_take(arena, fast ? gram : 0, RFI_GRAM_STRIDE, sizeof(double));
-    w->medians = rfi_arena_take(arena, fast && gram ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
+    ptrdiff_t stride = plan->recalls ? plan->recall.chunk : RFI_GRAM_STRIDE;
+    w->centred_rows = rfi_arena_take(arena, fast ? centred : 0, stride, sizeof(double));
+    w->medians = rfi_arena_take(arena, fast && centred ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
     w->mixed = rfi_arena_take(arena, plan->wide ? 2 * k + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));
     w->hole = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(bool));
     w->points = rfi_arena_take(arena, points, 1, sizeof(double));
     w->gap = rfi_arena_take(arena, k, 1, sizeof(bool));
     w->refill = rfi_arena_take(arena, k, 1, sizeof(double));
-    w->centred = rfi_arena_take(arena, gram, RFI_CHUNK, sizeof(double));
+    w->centred = rfi_arena_take(arena, centred, RFI_CHUNK, sizeof(double));
     w->share = rfi_arena_take(arena, points, 1, sizeof(double));
     w->raw_share = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->x = rfi_arena_take(arena, k, 1, sizeof(double));
@@ -217,9 +218,12 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     m->gram = rfi_arena_take(arena, plan->gram_any ? points : 0, points, sizeof(double));
     m->next_gram = rfi_arena_take(arena, piped ? points : 0, points, sizeof(double));
     m->seen = rfi_arena_take(arena, slots, 1, sizeof(atomic_bool));
-    m->gram_slots = rfi_arena_take(arena, plan->passes ? slots : 0, rfi_packed_length(points), sizeof(double));
+    m->gram_slots = rfi_arena_take(arena, plan->passes ? slots : 0, rfi_sum_length(plan, k, points), sizeof(double));
     m->trust_slots = rfi_arena_take(arena, slots, k + 1, sizeof(double));
     m->shares = rfi_arena_take(arena, plan->scope == REEF_SCOPE_SEGMENT ? plan->segments : 1, points, sizeof(double));
+    if (plan->recalls) {
+        rfi_recall_lay_out(plan, arena);
+    }
     m->workers = rfi_arena_take(arena, plan->worker_count, 1, sizeof(rfi_worker));
     for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
         rfi_worker measured = {0};
@@ -244,6 +248,10 @@ static void describe(reef_plan *plan, const reef_agg *agg, const reef_shape *sha
     plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
     for (ptrdiff_t s = 0; s < shape->segments; s++) {
         plan->total += shape->lengths[s];
+    }
+    plan->recalls = plan->needs & REEF_NEED_SENDERS;
+    if (plan->recalls) {
+        rfi_recall_describe(plan);
     }
     choose_passes(plan);
     choose_slots(plan, shape);

@@ -7,6 +7,8 @@
  * A pass sums the Gram matrix of its points over all coordinates: first that of the raw rows, for pre-aggregators and
  * for the rule; then, if the rule measures from the median or the centre of its own mixed rows, that of the mixed rows.
  *
+ * Rules that remember senders have one pass too: it sums lengths and sketches of residuals instead (recall.h).
+ *
  * Files: plan.c lays out memory, begin.c starts an aggregation, fetch.c reads columns, observe.c sums, solve.c turns
  * sums into shares, combine.c makes the result, apply.c is the loop around them, report.c and state.c what remains.
  */
@@ -14,6 +16,7 @@
 #define RFI_AGG_PLAN_H
 
 #include "agg/pipeline.h"
+#include "agg/recall.h"
 #include "base/memory.h"
 #include "num/kernels/kernels.h"
 #include "num/treesum.h"
@@ -124,6 +127,8 @@ struct reef_plan {
     unsigned needs;             /* of the rule */
     int64_t scope;              /* of the rule: REEF_SCOPE_* or a block length */
     bool gram_any;              /* some pass sums Gram matrices */
+    bool recalls;               /* the rule remembers every sender */
+    rfi_recall recall;          /* with it */
     rfi_space spaces[2];
     ptrdiff_t passes;
     bool mix_early;   /* no pre-aggregator looks at the rows: the matrix is found before the first pass */
@@ -144,6 +149,7 @@ struct reef_plan {
     ptrdiff_t liars[RFI_STAGES_MAX];
     ptrdiff_t self; /* row of the rule's own space that is the receiver's, or -1 */
     bool centre_known;
+    bool keeps_centre; /* the state remembers the result */
     atomic_bool any_suspect;
 };
 
@@ -173,6 +179,17 @@ double rfi_points_median(rfi_worker *worker, ptrdiff_t rows);
 void rfi_gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
                     ptrdiff_t count);
 ptrdiff_t rfi_packed_length(ptrdiff_t points);
+/* Numbers that a pass sums, with so many rows and points in use. */
+ptrdiff_t rfi_sum_length(const reef_plan *plan, ptrdiff_t rows, ptrdiff_t points);
+
+/* recall.c: for rules that remember senders. */
+void rfi_recall_describe(reef_plan *plan);
+void rfi_recall_lay_out(reef_plan *plan, rfi_arena *arena);
+/* Adds `count` coordinates of a tile to the worker's sums, or keeps their residuals. */
+void rfi_recall_tile(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, ptrdiff_t m, ptrdiff_t count, ptrdiff_t m0,
+                     const void *const *rows);
+/* Shares from the sums of a pass. */
+reef_status rfi_recall_weigh(reef_plan *plan, const double *sums, double *share, reef_error *error);
 
 /* Adds coordinates m .. m + count - 1 of a tile (count <= RFI_TILE) to the worker's Gram leaf; rows point to coordinate m0. */
 void rfi_gram_tile(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
@@ -199,6 +216,8 @@ double rfi_effective_count(const double *a, ptrdiff_t n, bool equal);
 reef_status rfi_report_fits(const reef_report *report, ptrdiff_t rows, reef_error *error);
 void rfi_report_begin(reef_plan *plan);
 void rfi_report_end(reef_plan *plan);
+/* Which tests lowered whose weight. */
+void rfi_report_tests(const reef_plan *plan);
 /* True if the shares of every coordinate are to be kept. */
 bool rfi_report_wants_shares(const reef_report *report);
 /* Keeps abar of a raw row (-1: of origin and centre) at a coordinate, if the caller wants it. */
@@ -212,6 +231,8 @@ void rfi_state_propose(reef_state *state, ptrdiff_t segment, ptrdiff_t m, double
 /* Where the remembered centre of a segment has coordinate m. */
 const void *rfi_state_place(const reef_state *state, ptrdiff_t segment, ptrdiff_t m);
 void rfi_state_commit(reef_state *state);
+/* What a state remembers of senders; NULL if it does not. */
+rfi_senders *rfi_state_senders(const reef_state *state);
 
 /* An elementwise rule on the mixed rows of at most RFI_MIX_CHUNK coordinates, by kernels (mixed.c). `rows` point to the first of them.
  * Returns the number of hard coordinates, or -1: nothing done. */

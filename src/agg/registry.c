@@ -63,6 +63,9 @@ static reef_status check_rule(const reef_rule *rule, reef_error *error)
     if (global && !rule->needs) {
         return rfi_fail(error, REEF_E_ARG, "rule '%s' has weigh or mix and must say what it needs", rule->name);
     }
+    if (rule->traits & REEF_TRAIT_SENDERS) {
+        return rfi_fail(error, REEF_E_ARG, "rule '%s': a memory per sender is for the library's own rules", rule->name);
+    }
     for (ptrdiff_t i = 0; i < rule->field_count; i++) {
         if (rule->fields[i].type == REEF_FIELD_LIARS && (!rule->bound || !rule->bound_text)) {
             return rfi_fail(error, REEF_E_ARG, "rule '%s' takes f and must say how many liars it can bear", rule->name);

@@ -1,6 +1,7 @@
 /* Reports: who was believed. */
 #include "agg/plan.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,6 +22,8 @@ struct reef_report {
     ptrdiff_t dropped;
     ptrdiff_t dominant;
     double efficiency;
+    double *factors; /* rows x REEF_TESTS */
+    reef_window windows[REEF_WINDOWS];
 };
 
 reef_status reef_report_create_in(reef_context *context, reef_report **report, ptrdiff_t rows, reef_error *error)
@@ -35,6 +38,7 @@ reef_status reef_report_create_in(reef_context *context, reef_report **report, p
         reef_report *head = rfi_arena_take(&sizes, 1, 1, sizeof *head);
         parts.trust = rfi_arena_take(&sizes, rows, 1, sizeof(double));
         parts.rejected = rfi_arena_take(&sizes, rows, 1, sizeof(double));
+        parts.factors = rfi_arena_take(&sizes, rows, REEF_TESTS, sizeof(double));
         parts.reason = rfi_arena_take(&sizes, rows, 1, 1);
         if (sizes.overflow) {
             return rfi_fail(error, REEF_E_OVERFLOW, "a report for %td rows does not fit in memory addresses", rows);
@@ -131,6 +135,48 @@ int64_t reef_report_unconverged(const reef_report *report)
     return report->unconverged;
 }
 
+double reef_report_factor(const reef_report *report, ptrdiff_t row, reef_test test)
+{
+    bool exists = row >= 0 && row < report->rows && test >= 0 && test < REEF_TESTS;
+    return exists ? report->factors[row * REEF_TESTS + test] : 1;
+}
+
+reef_test reef_report_cause(const reef_report *report, ptrdiff_t row)
+{
+    reef_test cause = REEF_TESTS;
+    double least = 1;
+    for (int test = 0; test < REEF_TESTS; test++) {
+        double factor = reef_report_factor(report, row, (reef_test)test);
+        cause = factor < least ? (reef_test)test : cause;
+        least = factor < least ? factor : least;
+    }
+    return cause;
+}
+
+size_t reef_report_explain(const reef_report *report, ptrdiff_t row, char *text, size_t size)
+{
+    static const char *const names[] = {"gate", "window", "window", "window", "split", "rhythm", "energy"};
+    reef_test cause = reef_report_cause(report, row);
+    size_t used = 0;
+    if (size > 0) {
+        text[0] = '\0';
+    }
+    if (cause == REEF_TESTS) {
+        return 0;
+    }
+    rfi_append(text, size, &used, "%s", names[cause]);
+    if (cause >= REEF_TEST_SHORT && cause <= REEF_TEST_LONG) {
+        rfi_append(text, size, &used, " %lld", (long long)report->windows[cause - REEF_TEST_SHORT].rounds);
+    }
+    rfi_append(text, size, &used, " leaves %.2f", reef_report_factor(report, row, cause));
+    return used;
+}
+
+reef_window reef_report_window(const reef_report *report, ptrdiff_t i)
+{
+    return i >= 0 && i < REEF_WINDOWS ? report->windows[i] : (reef_window){0, 0, 0};
+}
+
 bool rfi_report_wants_shares(const reef_report *report)
 {
     return report->shares || report->centre;
@@ -222,6 +268,37 @@ static void note_tuning(reef_plan *plan)
     }
 }
 
+static void note_factors(const rfi_recall *recall, ptrdiff_t l, double *factor)
+{
+    const rfi_trace *trace = &recall->traces[l];
+    factor[REEF_TEST_GATE] = recall->gate[l];
+    factor[REEF_TEST_ENERGY] = recall->by_energy[l];
+    for (int j = 0; j < RFI_WINDOWS; j++) {
+        factor[REEF_TEST_SHORT + j] = trace->factor[j][RFI_BY_WINDOW];
+        factor[REEF_TEST_SPLIT] = fmin(factor[REEF_TEST_SPLIT], trace->factor[j][RFI_BY_SPLIT]);
+        factor[REEF_TEST_RHYTHM] = fmin(factor[REEF_TEST_RHYTHM], trace->factor[j][RFI_BY_RHYTHM]);
+    }
+}
+
+void rfi_report_tests(const reef_plan *plan)
+{
+    reef_report *report = plan->report;
+    const rfi_recall *recall = &plan->recall;
+    bool tested = plan->recalls && !recall->idle;
+    for (ptrdiff_t i = 0; i < plan->rows * REEF_TESTS; i++) {
+        report->factors[i] = 1;
+    }
+    for (ptrdiff_t l = 0; tested && l < recall->n; l++) {
+        note_factors(recall, l, report->factors + plan->m.active[l] * REEF_TESTS);
+    }
+    for (int j = 0; j < REEF_WINDOWS; j++) {
+        report->windows[j] = (reef_window){0, 0, 0};
+        if (plan->recalls) {
+            report->windows[j] = (reef_window){recall->window[j], recall->spread[j], recall->separation[j]};
+        }
+    }
+}
+
 void rfi_report_end(reef_plan *plan)
 {
     reef_report *report = plan->report;
@@ -229,6 +306,7 @@ void rfi_report_end(reef_plan *plan)
     double total = (double)plan->total;
     sum_effort(plan);
     note_tuning(plan);
+    rfi_report_tests(plan);
     report->dropped = plan->dropped;
     report->centre_share = sum[plan->n_raw] / total;
     for (ptrdiff_t l = 0; l < plan->rows; l++) {

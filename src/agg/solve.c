@@ -305,8 +305,12 @@ reef_status reef_plan_solve(reef_plan *plan, reef_error *error)
         return REEF_OK;
     }
     const rfi_space *space = &plan->spaces[plan->pass];
-    ptrdiff_t length = rfi_packed_length(rfi_space_points(plan, space));
+    ptrdiff_t length = rfi_sum_length(plan, plan->n_raw, rfi_space_points(plan, space));
     sum_segments(plan, length);
+    if (plan->recalls) {
+        plan->pass++;
+        return rfi_recall_weigh(plan, sum_whole(plan, length), plan->m.shares, error);
+    }
     bool by_segment = plan->scope == REEF_SCOPE_SEGMENT && plan->pass + 1 == plan->passes;
     status = by_segment ? weigh_segments(plan, space, length, error) : solve_whole(plan, space, length, error);
     plan->pass++;

@@ -120,6 +120,11 @@ static reef_status add_stages(reef_agg *agg, const char *spec, reef_error *error
                         "%s: keep_self needs the receiver's own row, and after a pre-aggregator there is none",
                         last->rule->name);
     }
+    if (agg->count > 1 && (last->rule->traits & REEF_TRAIT_SENDERS)) {
+        return rfi_fail(error, REEF_E_SYNTAX,
+                        "%s remembers every sender, and a pre-aggregator mixes their rows; use it alone",
+                        last->rule->name);
+    }
     return REEF_OK;
 }
 
@@ -191,10 +196,11 @@ unsigned reef_agg_traits(const reef_agg *agg)
     for (ptrdiff_t i = 0; i < agg->count; i++) {
         const rfi_stage *stage = &agg->stages[i];
         unsigned own = stage->rule->traits_of ? stage->rule->traits_of(stage->params) : stage->rule->traits;
-        memory |= own & (REEF_TRAIT_CENTRE | REEF_TRAIT_SELF);
+        memory |= own & (REEF_TRAIT_CENTRE | REEF_TRAIT_SELF | REEF_TRAIT_SENDERS);
         traits &= own;
     }
-    traits = (traits & ~(unsigned)(REEF_TRAIT_CENTRE | REEF_TRAIT_SELF | REEF_TRAIT_ELEMENTWISE)) | memory;
+    const unsigned alone = REEF_TRAIT_CENTRE | REEF_TRAIT_SELF | REEF_TRAIT_SENDERS | REEF_TRAIT_ELEMENTWISE;
+    traits = (traits & ~alone) | memory;
     return is_elementwise(agg) ? traits | REEF_TRAIT_ELEMENTWISE : traits;
 }
 

@@ -1,10 +1,12 @@
-/* States: what a receiver remembers between aggregations. For now the centre of centered clipping: the last result.
+/* States: what a receiver remembers between aggregations: the last result (centre of centered clipping), or its senders (mref).
  *
  * The centre is kept twice. Combine writes the new one beside the old one, which the aggregation still reads; end swaps them, so an
  * aggregation that fails leaves the memory as it was. */
+#include "agg/mref.h"
 #include "agg/plan.h"
 #include "base/error.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,14 +19,31 @@ struct reef_state {
     bool known;
     unsigned char *now; /* the centre, all segments end to end */
     unsigned char *next;
+    bool recalls;
+    rfi_senders senders; /* with it, instead of a centre */
 };
 
 static void lay_out(reef_state *state, rfi_arena *arena, const reef_shape *shape, ptrdiff_t total)
 {
     state->offsets = rfi_arena_take(arena, shape->segments + 1, 1, sizeof(ptrdiff_t));
     state->given = rfi_arena_take(arena, shape->segments, 1, sizeof(bool));
+    if (state->recalls) {
+        rfi_senders_lay_out(&state->senders, arena);
+        return;
+    }
     state->now = rfi_arena_take(arena, total, 1, rfi_dtype_size(shape->dtype));
     state->next = rfi_arena_take(arena, total, 1, rfi_dtype_size(shape->dtype));
+}
+
+static void describe_senders(reef_state *state, const reef_agg *agg, const reef_shape *shape, ptrdiff_t total)
+{
+    const rfi_stage *last = &agg->stages[agg->count - 1];
+    state->recalls = last->rule->traits & REEF_TRAIT_SENDERS;
+    if (state->recalls) {
+        ptrdiff_t numbers = rfi_mref_numbers(last->params, total);
+        bool single = shape->dtype == REEF_F32 || numbers < total;
+        state->senders = (rfi_senders){.capacity = shape->rows, .numbers = numbers, .single = single};
+    }
 }
 
 static void fill_state(reef_state *state, const reef_shape *shape)
@@ -50,8 +69,12 @@ reef_status reef_state_create(reef_state **state, const reef_agg *agg, const ree
     for (ptrdiff_t s = 0; s < shape->segments; s++) {
         total += shape->lengths[s];
     }
+    if (shape->rows > INT32_MAX) {
+        return rfi_fail(error, REEF_E_OVERFLOW, "a state for %td senders is too large", shape->rows);
+    }
     rfi_arena sizes = {0};
     reef_state parts = {.context = agg->context, .dtype = shape->dtype, .segments = shape->segments};
+    describe_senders(&parts, agg, shape, total);
     (void)rfi_arena_take(&sizes, 1, 1, sizeof(reef_state));
     lay_out(&parts, &sizes, shape, total);
     if (sizes.overflow) {
@@ -83,6 +106,9 @@ void reef_state_reset(reef_state *state)
 {
     state->known = false;
     memset(state->given, 0, (size_t)state->segments * sizeof *state->given);
+    if (state->recalls) {
+        rfi_senders_reset(&state->senders);
+    }
 }
 
 static unsigned char *place(const reef_state *state, unsigned char *buffer, ptrdiff_t segment)
@@ -100,6 +126,9 @@ reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const vo
 {
     if (!state || !centre || segment < 0 || segment >= state->segments) {
         return rfi_fail(error, REEF_E_ARG, "reef_state_set_centre: no such state, centre or segment");
+    }
+    if (state->recalls) {
+        return rfi_fail(error, REEF_E_ARG, "a memory of senders has no centre to set");
     }
     ptrdiff_t length = state->offsets[segment + 1] - state->offsets[segment];
     for (ptrdiff_t m = 0; m < length; m++) {
@@ -119,7 +148,9 @@ reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const vo
 
 bool rfi_state_fits(const reef_state *state, const reef_plan *plan)
 {
-    bool fits = state->segments == plan->segments && state->dtype == plan->dtype;
+    bool fits = state->segments == plan->segments && state->dtype == plan->dtype && state->recalls == plan->recalls;
+    fits = fits && (!state->recalls ||
+                    (state->senders.numbers == plan->recall.numbers && state->senders.capacity >= plan->rows));
     for (ptrdiff_t s = 0; fits && s < plan->segments; s++) {
         fits = state->offsets[s + 1] == plan->m.offsets[s + 1];
     }
@@ -153,4 +184,92 @@ void rfi_state_commit(reef_state *state)
     state->next = old;
     state->known = true;
     memset(state->given, true, (size_t)state->segments * sizeof *state->given);
+}
+
+rfi_senders *rfi_state_senders(const reef_state *state)
+{
+    return state->recalls ? (rfi_senders *)(uintptr_t)&state->senders : NULL;
+}
+
+int64_t reef_state_age(const reef_state *state, int64_t id)
+{
+    ptrdiff_t place = state->recalls ? rfi_senders_find(&state->senders, id) : -1;
+    return place >= 0 ? state->senders.traces[place].age : 0;
+}
+
+/* ---- bytes ---- */
+
+/* What stands before them: the kind of state, the byte order of the machine and the shape. */
+typedef struct mark {
+    char magic[8];
+    int64_t one, recalls, dtype, total, known;
+} mark;
+
+static mark mark_of(const reef_state *state)
+{
+    mark m = {.magic = "REEFMEM", .one = 1, .recalls = state->recalls, .dtype = state->dtype};
+    m.total = state->offsets[state->segments];
+    m.known = state->known;
+    return m;
+}
+
+static size_t centre_size(const reef_state *state)
+{
+    return (size_t)state->offsets[state->segments] * rfi_dtype_size(state->dtype);
+}
+
+size_t reef_state_size(const reef_state *state)
+{
+    return sizeof(mark) + (state->recalls ? rfi_senders_size(&state->senders) : centre_size(state));
+}
+
+reef_status reef_state_save(const reef_state *state, void *bytes, size_t size, reef_error *error)
+{
+    if (!state || !bytes || size != reef_state_size(state)) {
+        return rfi_fail(error, REEF_E_ARG, "reef_state_save: no such state, or not the size it has (reef_state_size)");
+    }
+    mark m = mark_of(state);
+    unsigned char *rest = (unsigned char *)bytes + sizeof m;
+    memcpy(bytes, &m, sizeof m);
+    if (state->recalls) {
+        rfi_senders_save(&state->senders, rest);
+    } else if (state->known) {
+        memcpy(rest, state->now, centre_size(state));
+    } else {
+        memset(rest, 0, centre_size(state));
+    }
+    return REEF_OK;
+}
+
+static bool is_finite(const reef_state *state, const unsigned char *centre)
+{
+    for (ptrdiff_t m = 0; m < state->offsets[state->segments]; m++) {
+        if (!isfinite(rfi_load(state->dtype, centre, m))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+reef_status reef_state_load(reef_state *state, const void *bytes, size_t size, reef_error *error)
+{
+    if (!state || !bytes || size != reef_state_size(state)) {
+        return rfi_fail(error, REEF_E_ARG, "reef_state_load: no such state, or not the size it has (reef_state_size)");
+    }
+    mark found;
+    mark own = mark_of(state);
+    memcpy(&found, bytes, sizeof found);
+    own.known = found.known;
+    const unsigned char *rest = (const unsigned char *)bytes + sizeof own;
+    bool sane = memcmp(&found, &own, sizeof own) == 0 && (found.known == 0 || found.known == 1);
+    sane = sane && (state->recalls ? rfi_senders_load(&state->senders, rest) : is_finite(state, rest));
+    if (!sane) {
+        return rfi_fail(error, REEF_E_FORMAT, "these bytes are not a state of this rule, shape and machine");
+    }
+    if (!state->recalls) {
+        memcpy(state->now, rest, centre_size(state));
+        state->known = found.known;
+        memset(state->given, found.known ? 1 : 0, (size_t)state->segments * sizeof *state->given);
+    }
+    return REEF_OK;
 }

@@ -1,0 +1,295 @@
+/* mref: MREF, weights from memory, values from now. The rule itself; see mref.h for notation and constants.
+ *
+ *   b_l = min of: gate (far away now), windows (averages far from the others'), split (a group of its own), rhythm and energy
+ *         (restless, though the averages look well)
+ *   out = sum a_l b_l x_l / sum a_l b_l
+ *
+ * Most rows equal: their value, and nothing is learned. At most five rows, the receiver's own among them: its own average is the centre,
+ * and the result is the geometric median with weights a_l b_l (in the sketch, if there is one). All weights vanish: the mean of the half
+ * nearest to the median. */
+#include "agg/mref.h"
+
+#include "agg/rules.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { AUTO = -1, FULL = -2, FULL_MAX = 1024, SKETCH = 64 };
+
+static const char *const horizon_words[] = {"auto", NULL};
+static const char *const sketch_words[] = {"auto", "full", NULL};
+static const char *const part_words[] = {"nothing", "gate",   "short",  "middle", "long", "split",
+                                         "rhythm",  "energy", "medoid", "spread", "tail", "floor",
+                                         NULL};
+
+static const reef_field mref_fields[] = {
+    {.name = "horizon",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(rfi_mref_params, horizon),
+     .preset = "auto",
+     .min = 16,
+     .max = 1e6,
+     .unit = "rounds",
+     .help = "longest window; auto: 10 / step size as the strategy tells it, up to a power of two; 512 if it is not told",
+     .words = horizon_words},
+    {.name = "sketch",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(rfi_mref_params, sketch),
+     .preset = "auto",
+     .min = 16,
+     .max = 1024,
+     .unit = "numbers",
+     .help = "kept per sender and window, a power of two; full: all; auto: all of up to 1024 coordinates, else 64",
+     .words = sketch_words},
+    {.name = "lazy",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(rfi_mref_params, lazy),
+     .preset = "8",
+     .min = 0,
+     .max = 1024,
+     .unit = "per window",
+     .help = "how often a window is evaluated within its length; 0: in every round",
+     .words = NULL},
+    {.name = "forget",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(rfi_mref_params, forget),
+     .preset = "5120",
+     .min = 1,
+     .max = 1e12,
+     .unit = "rounds",
+     .help = "a sender who was away for longer starts afresh"},
+    {.name = "seed",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(rfi_mref_params, seed),
+     .preset = "1",
+     .min = 0,
+     .max = 1e15,
+     .unit = "",
+     .help = "of the sketch; liars should not know it"},
+    {.name = "without",
+     .type = REEF_FIELD_WORD,
+     .offset = offsetof(rfi_mref_params, without),
+     .preset = "nothing",
+     .unit = "",
+     .help = "leaves a part out, to see what it is worth (docs/robustness.md)",
+     .words = part_words},
+};
+
+static reef_status mref_prepare(void *params, reef_error *error)
+{
+    const rfi_mref_params *p = params;
+    if (p->sketch > 0 && (p->sketch & (p->sketch - 1)) != 0) {
+        return rfi_fail(error, REEF_E_RANGE, "mref: sketch = %lld; it is full, auto, or a power of two from 16 to 1024",
+                        (long long)p->sketch);
+    }
+    return REEF_OK;
+}
+
+static unsigned mref_needs(const void *params)
+{
+    (void)params;
+    return REEF_NEED_SENDERS;
+}
+
+ptrdiff_t rfi_mref_numbers(const void *params, ptrdiff_t total)
+{
+    const rfi_mref_params *p = params;
+    bool full = p->sketch == FULL || (p->sketch == AUTO && total <= FULL_MAX) || total <= p->sketch;
+    if (full) {
+        return total;
+    }
+    return p->sketch == AUTO ? SKETCH : (ptrdiff_t)p->sketch;
+}
+
+uint64_t rfi_mref_key(const void *params)
+{
+    const rfi_mref_params *p = params;
+    return ((uint64_t)p->seed + 1) * UINT64_C(0xD1B54A32D192ED03);
+}
+
+double rfi_mref_flat(double r, double full, double none)
+{
+    double u = (r - full) / (none - full);
+    u = u > 0 ? (u < 1 ? u : 1) : 0;
+    return (1 - u * u) * (1 - u * u);
+}
+
+double rfi_mref_median(const double *x, ptrdiff_t n, double *spare)
+{
+    memcpy(spare, x, (size_t)n * sizeof *spare);
+    return rfi_median(spare, n, RFI_MEDIAN_AVERAGE);
+}
+
+double rfi_mref_distance(const double *x, const double *y, ptrdiff_t count)
+{
+    double part[4] = {0, 0, 0, 0};
+    ptrdiff_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        for (int k = 0; k < 4; k++) {
+            double d = x[i + k] - y[i + k];
+            part[k] += d * d;
+        }
+    }
+    for (; i < count; i++) {
+        double d = x[i] - y[i];
+        part[i % 4] += d * d;
+    }
+    return sqrt((part[0] + part[2]) + (part[1] + part[3]));
+}
+
+/* ---- the aggregation ---- */
+
+/* Windows: shortest, geometric mean, longest. */
+static void choose_windows(const rfi_mref_params *p, rfi_recall *recall)
+{
+    int64_t longest = p->horizon;
+    if (longest == AUTO) {
+        double wanted = recall->step > 0 ? RFI_MREF_HORIZON_STEPS / recall->step : RFI_MREF_LONGEST;
+        longest = 64;
+        while ((double)longest < wanted && longest < RFI_MREF_HORIZON_MAX) {
+            longest *= 2;
+        }
+    }
+    recall->window[0] = RFI_MREF_SHORTEST;
+    recall->window[1] = (int64_t)floor(sqrt((double)RFI_MREF_SHORTEST * (double)longest) + 0.5);
+    recall->window[2] = longest;
+}
+
+/* Median distance of the rows from their median; fails if most are out of reach. */
+static reef_status find_scale(const rfi_recall *recall, double *scale, reef_error *error)
+{
+    ptrdiff_t far = 0;
+    for (ptrdiff_t l = 0; l < recall->n; l++) {
+        recall->work[l] = isfinite(recall->norm[l]) ? recall->norm[l] : 1e300;
+        far += !isfinite(recall->norm[l]);
+    }
+    *scale = rfi_median(recall->work, recall->n, RFI_MEDIAN_AVERAGE);
+    if (2 * far >= recall->n) {
+        return rfi_fail(error, REEF_E_FAR,
+                        "%td of %td rows are so far apart that squared distances overflow; scale the data down", far,
+                        recall->n);
+    }
+    return REEF_OK;
+}
+
+/* share_l = a_l b_l / sum; false if nothing is left. */
+static bool share_out(const reef_points *points, const double *b, double *share)
+{
+    double sum = 0;
+    for (ptrdiff_t l = 0; l < points->n; l++) {
+        share[l] = points->a[l] * b[l];
+        sum += share[l];
+    }
+    for (ptrdiff_t l = 0; sum > 1e-9 && l < points->n; l++) {
+        share[l] /= sum;
+    }
+    return sum > 1e-9;
+}
+
+/* The rows at the median, or the half nearest to it. */
+static void share_nearest(const reef_points *points, double most)
+{
+    rfi_recall *recall = points->recall;
+    for (ptrdiff_t l = 0; l < points->n; l++) {
+        recall->weight[l] = recall->norm[l] <= most;
+    }
+}
+
+/* Geometric median of the residuals with weights `share`; becomes the shares of the last step (Weiszfeld). */
+static void geometric_median(const reef_points *points, double *share)
+{
+    enum { STEPS = 25 };
+    const rfi_recall *recall = points->recall;
+    ptrdiff_t n = points->n;
+    double *at = recall->line;
+    double *distance = recall->work;
+    double *weight = recall->work + n;
+    double *spare = recall->work + 2 * n;
+    memset(at, 0, (size_t)recall->numbers * sizeof *at); /* the coordinatewise median */
+    memcpy(weight, share, (size_t)n * sizeof *weight);
+    for (int step = 0; step < STEPS; step++) {
+        for (ptrdiff_t l = 0; l < n; l++) {
+            distance[l] = rfi_mref_distance(recall->residual + l * recall->numbers, at, recall->numbers);
+        }
+        double least = 1e-3 * rfi_mref_median(distance, n, spare) + 1e-300;
+        double sum = 0;
+        for (ptrdiff_t l = 0; l < n; l++) {
+            share[l] = weight[l] / fmax(distance[l], least);
+            sum += share[l];
+        }
+        memset(at, 0, (size_t)recall->numbers * sizeof *at);
+        for (ptrdiff_t l = 0; l < n; l++) {
+            share[l] /= sum;
+            for (ptrdiff_t i = 0; i < recall->numbers; i++) {
+                at[i] += share[l] * recall->residual[l * recall->numbers + i];
+            }
+        }
+    }
+}
+
+static rfi_mref_round begin_round(const rfi_mref_params *p, rfi_recall *recall, double scale)
+{
+    rfi_mref_round round = {.params = p, .recall = recall, .n = recall->n};
+    double n = (double)recall->n;
+    double *ages = recall->work;
+    round.own = recall->self >= 0 && recall->n <= RFI_MREF_OWN_ROWS;
+    round.few = 1 + (round.own ? RFI_MREF_FEW_OWN : RFI_MREF_FEW) / (n * n);
+    round.h0 = 1 / (2 * fmin((double)recall->numbers, RFI_MREF_RANK));
+    for (ptrdiff_t l = 0; l < recall->n; l++) {
+        ages[l] = (double)recall->traces[l].age;
+    }
+    round.age = (int64_t)rfi_median(ages, recall->n, RFI_MEDIAN_LOWER);
+    round.q = recall->work + (RFI_RECALL_WORK - 1) * recall->n;
+    for (ptrdiff_t l = 0; l < recall->n; l++) {
+        round.q[l] = recall->norm[l] / scale;
+    }
+    return round;
+}
+
+static reef_status mref_weigh(const void *params, const reef_points *points, double *share, reef_effort *effort,
+                              reef_error *error)
+{
+    const rfi_mref_params *p = params;
+    rfi_recall *recall = points->recall;
+    double scale = 0;
+    (void)effort;
+    choose_windows(p, recall);
+    reef_status status = find_scale(recall, &scale, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    recall->idle = !(scale > 0);
+    if (recall->idle) {
+        share_nearest(points, 0);
+        (void)share_out(points, recall->weight, share);
+        return REEF_OK;
+    }
+    rfi_mref_round round = begin_round(p, recall, scale);
+    rfi_mref_gate(&round, scale);
+    for (int j = 0; j < RFI_WINDOWS; j++) {
+        rfi_mref_window(&round, j);
+    }
+    rfi_mref_energy(&round);
+    if (!share_out(points, recall->weight, share)) {
+        share_nearest(points, scale);
+        (void)share_out(points, recall->weight, share);
+    } else if (round.own) {
+        geometric_median(points, share);
+    }
+    return REEF_OK;
+}
+
+const reef_rule rfi_agg_mref = {
+    .name = "mref",
+    .summary = "MREF: remembers every sender; colluders inside the honest spread give themselves away over time",
+    .citation = "Reef; prior art: Alistarh, Allen-Zhu, Li (2018), Karimireddy, He, Jaggi (ICML 2021)",
+    .traits = REEF_TRAIT_WEIGHTS | REEF_TRAIT_PERMUTATION | REEF_TRAIT_TRANSLATION | REEF_TRAIT_SCALE |
+              REEF_TRAIT_HULL | REEF_TRAIT_ROBUST | REEF_TRAIT_SENDERS,
+    .fields = mref_fields,
+    .field_count = RFI_COUNT(mref_fields),
+    .params_size = sizeof(rfi_mref_params),
+    .prepare = mref_prepare,
+    .needs = mref_needs,
+    .weigh = mref_weigh,
+};

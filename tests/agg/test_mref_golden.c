@@ -1,0 +1,151 @@
+/* mref against its numpy specification: same rows, 300 rounds, full memory in float64 (tests/golden/make_mref.py). */
+#include "support/check.h"
+#include "support/trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 7 };
+
+/* A line of the file starts with one of these. */
+typedef struct scene {
+    int number;
+    int n, m, liars;
+    double lie;
+    int period;
+    double spread;
+    int heavy, self;
+    reef_agg *agg;
+    reef_plan *plan;
+    reef_state *memory;
+    reef_report *report;
+    double x[ROWS][COLUMNS];
+    double out[COLUMNS];
+} scene;
+
+static double hashed(const uint64_t *parts, int count)
+{
+    uint64_t x = 0;
+    for (int i = 0; i < count; i++) {
+        x += parts[i] + UINT64_C(0x9E3779B97F4A7C15);
+        x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+        x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+        x ^= x >> 31;
+    }
+    return (double)(x >> 11) * 0x1p-53;
+}
+
+static double noise(int number, int t, int l, int m)
+{
+    double sum = 0;
+    for (int i = 0; i < 4; i++) {
+        const uint64_t parts[] = {(uint64_t)number, (uint64_t)t, (uint64_t)l, (uint64_t)m, (uint64_t)i};
+        sum += hashed(parts, COUNT(parts));
+    }
+    return sum - 2;
+}
+
+static void fill_rows(scene *s, int t)
+{
+    double sign = s->period && t / s->period % 2 ? -1 : 1;
+    for (int l = 0; l < s->n; l++) {
+        const uint64_t parts[] = {(uint64_t)s->number, (uint64_t)t, (uint64_t)l, 1000};
+        double size = s->heavy ? 1 + 7 * pow(hashed(parts, COUNT(parts)), 4) : 1;
+        for (int c = 0; c < s->m; c++) {
+            double own = s->spread * noise(s->number, 999999, l, c);
+            s->x[l][c] = 3 + size * noise(s->number, t, l, c) + own + (l < s->liars ? s->lie * sign : 0);
+        }
+    }
+}
+
+static void open_scene(scene *s, const char *line)
+{
+    *s = (scene){.agg = make_agg("mref:sketch=full,lazy=0,horizon=512")};
+    int read = sscanf(line, "scene %d %d %d %d %lf %d %lf %d %d", &s->number, &s->n, &s->m, &s->liars, &s->lie,
+                      &s->period, &s->spread, &s->heavy, &s->self);
+    assert_int_equal(read, 9);
+    assert_true(s->n <= ROWS && s->m <= COLUMNS);
+    const ptrdiff_t length = s->m;
+    const reef_shape shape = {.rows = s->n, .segments = 1, .lengths = &length, .dtype = REEF_F64};
+    assert_int_equal(reef_plan_create(&s->plan, s->agg, &shape, NULL), REEF_OK);
+    assert_int_equal(reef_state_create(&s->memory, s->agg, &shape, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(&s->report, s->n, NULL), REEF_OK);
+}
+
+static void close_scene(scene *s)
+{
+    reef_report_destroy(&s->report);
+    reef_state_destroy(&s->memory);
+    reef_plan_destroy(&s->plan);
+    reef_agg_destroy(&s->agg);
+}
+
+static void step(scene *s, int t)
+{
+    const void *rows[ROWS];
+    for (int l = 0; l < s->n; l++) {
+        rows[l] = s->x[l];
+    }
+    const reef_input input = {.rows = rows, .state = s->memory, .has_self = s->self >= 0, .self = s->self};
+    fill_rows(s, t);
+    assert_int_equal(reef_plan_apply(s->plan, &input, s->out, s->report, NULL), REEF_OK);
+}
+
+static double weight_of(const scene *s, ptrdiff_t l)
+{
+    double least = 1;
+    for (int test = 0; test < REEF_TESTS; test++) {
+        least = fmin(least, reef_report_factor(s->report, l, (reef_test)test));
+    }
+    return least;
+}
+
+/* The numbers of a line, the first being the round. */
+static void check_line(const scene *s, const char *line, const char *what, int count, double tolerance)
+{
+    char *at = NULL;
+    char text[80];
+    int t = (int)strtol(line + strlen(what), &at, 10);
+    for (int i = 0; i < count; i++) {
+        double want = strtod(at, &at);
+        bool weights = what[0] == 'w';
+        (void)snprintf(text, sizeof text, "scene %d, round %d, %s %d", s->number, t, what, i);
+        CHECK_CLOSE(weights ? weight_of(s, i) : s->out[i], want, tolerance, text);
+    }
+}
+
+static void weights_of_the_specification(void **state)
+{
+    static char line[8192];
+    scene s = {.number = -1};
+    int scenes = 0;
+    int rounds = 0;
+    FILE *file = fopen(REEF_GOLDEN_DIR "/mref_golden.txt", "r");
+    (void)state;
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (strncmp(line, "scene", 5) == 0) {
+            close_scene(&s);
+            open_scene(&s, line);
+            scenes++;
+        } else if (strncmp(line, "weights", 7) == 0) {
+            step(&s, (int)strtol(line + 7, NULL, 10));
+            check_line(&s, line, "weights", s.n, 1e-6);
+            rounds++;
+        } else {
+            check_line(&s, line, "out", s.m, 1e-7);
+        }
+    }
+    close_scene(&s);
+    (void)fclose(file);
+    assert_int_equal(scenes, SCENES);
+    assert_int_equal(rounds, SCENES * ROUNDS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(weights_of_the_specification)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

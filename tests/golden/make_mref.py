@@ -1,0 +1,64 @@
+"""Makes mref_golden.txt: weights of the numpy specification mref_reference.py, for tests/agg/test_mref_golden.c.
+
+Usage: python3 make_mref.py > mref_golden.txt   (numpy)
+
+The rows are made again by the test: each number is a hash of (scene, round, row, column), exact in float64."""
+import numpy as np
+from mref_reference import MREF
+
+MASK = (1 << 64) - 1
+ROUNDS = 300
+
+
+def hashed(*parts):
+    """Splitmix64 over the parts, then a uniform number in [0, 1)."""
+    x = 0
+    for part in parts:
+        x = (x + part + 0x9E3779B97F4A7C15) & MASK
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+        x ^= x >> 31
+    return (x >> 11) * 2.0 ** -53
+
+
+def noise(scene, t, l, m):
+    return sum(hashed(scene, t, l, m, i) for i in range(4)) - 2
+
+
+# rows, columns, liars, lie, half period (0: constant), honest spread, heavy tails, own row
+SCENES = [
+    (16, 6, 5, 0.4, 0, 0.0, 0, -1),     # colluders inside the honest spread
+    (12, 40, 3, 0.05, 0, 0.0, 0, -1),   # weaker, in more dimensions than senders
+    (20, 4, 6, 0.6, 12, 0.0, 0, -1),    # lies that change sign
+    (10, 5, 2, 50.0, 0, 0.0, 1, -1),    # gross lies, heavy tails
+    (14, 3, 3, 0.5, 0, 0.6, 0, -1),     # honest agents that differ for good
+    (5, 4, 1, 0.7, 0, 0.0, 0, 2),       # few rows, the receiver's own among them
+    (7, 2, 2, 1.0, 30, 0.0, 1, 2),      # more than five: the own row does not matter
+]
+
+
+def rows(number, scene, t):
+    n, m, liars, lie, period, spread, heavy, _ = scene
+    x = np.zeros((n, m))
+    sign = -1.0 if period and t // period % 2 else 1.0
+    for l in range(n):
+        size = 1 + 7 * hashed(number, t, l, 1000) ** 4 if heavy else 1.0
+        for c in range(m):
+            own = spread * noise(number, 999999, l, c)
+            x[l, c] = 3 + size * noise(number, t, l, c) + own + (lie * sign if l < liars else 0.0)
+    return x
+
+
+def main():
+    for number, scene in enumerate(SCENES):
+        n, m = scene[:2]
+        rule = MREF(n, m, selfi=scene[7] if scene[7] >= 0 else None)
+        print("scene", number, *scene[:2], *scene[2:])
+        for t in range(ROUNDS):
+            x = rows(number, scene, t)
+            out = rule.step(x)
+            print("weights", t, *("%.12g" % b for b in rule.bw))
+            print("out", t, *("%.14g" % v for v in out))
+
+
+main()
