@@ -187,6 +187,9 @@ REEF_API reef_status reef_plan_end(reef_plan *plan, reef_error *error);
 
 /* --- States --- */
 
+/* Rules that remember senders and hear at most so many rows, the receiver's own among them, go by that one. */
+#define REEF_FEW_ROWS 5
+
 REEF_API reef_status reef_state_create(reef_state **state, const reef_agg *agg, const reef_shape *shape,
                                        reef_error *error);
 REEF_API void reef_state_destroy(reef_state **state);

@@ -52,7 +52,7 @@ enum { RFI_MREF_SHORTEST = 8, RFI_MREF_LONGEST = 512, RFI_MREF_HORIZON_MAX = 819
 /* z = 1 + 25 / n^2; 1 + 60 / n^2 where the receiver's own row decides (n <= 5). */
 #define RFI_MREF_FEW 25.0
 #define RFI_MREF_FEW_OWN 60.0
-enum { RFI_MREF_OWN_ROWS = 5 };
+enum { RFI_MREF_OWN_ROWS = REEF_FEW_ROWS };
 /* Centre and scale: reweighted so often. */
 enum { RFI_MREF_STEPS = 4 };
 /* Split: needs so many accepted agents; two groups of noise are rarely 5 + 25 / n pooled deviations apart; at most two cuts. */

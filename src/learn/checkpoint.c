@@ -132,30 +132,20 @@ static void visit_rows(walk *w, const reef_run *run, float *rows, ptrdiff_t coun
     }
 }
 
-/* The rule's memory: a flag and a centre per class. `room`: one row. */
-static reef_status visit_states(walk *w, const reef_run *run, float *room, reef_error *error)
+static reef_status visit_memory(walk *w, reef_run *run, reef_error *error)
 {
     reef_status status = REEF_OK;
-    for (ptrdiff_t i = 0; run->states && status == REEF_OK && i < run->classes; i++) {
-        const void *centre = reef_state_centre(run->states[i], 0);
-        unsigned char known = centre != NULL;
-        if (w->direction == SAVE) {
-            memcpy(room, centre ? centre : run->zeros, (size_t)run->length * sizeof(float));
-        }
-        visit(w, &known, 1);
-        visit(w, room, (size_t)run->length * sizeof(float));
-        if (w->direction == LOAD && known == 1) {
-            status = reef_state_set_centre(run->states[i], 0, room, error);
-        } else if (w->direction == LOAD) {
-            reef_state_reset(run->states[i]);
-        }
+    if (w->direction == SAVE) {
+        rfi_memory_save(run, w->bytes + w->at);
+    } else if (w->direction == LOAD) {
+        status = rfi_memory_load(run, w->bytes + w->at, error);
     }
+    w->at += rfi_memory_size(run);
     return status;
 }
 
 static reef_status visit_all(walk *w, reef_run *run, reef_error *error)
 {
-    float *room = run->learners[0].spare;
     visit(w, &run->round, sizeof run->round);
     visit(w, &run->counts, sizeof run->counts);
     visit(w, run->home, (size_t)run->agents * sizeof *run->home);
@@ -172,7 +162,7 @@ static reef_status visit_all(walk *w, reef_run *run, reef_error *error)
         visit_rows(w, run, run->phi, run->agents); /* messages under way */
         visit(w, run->extra, run->extra_size);
     }
-    return visit_states(w, run, room, error);
+    return visit_memory(w, run, error);
 }
 
 static size_t state_size(reef_run *run)
@@ -191,7 +181,7 @@ reef_status reef_run_save(const reef_run *run, const char *path, reef_error *err
     if (!run || !path) {
         return rfi_fail(error, REEF_E_ARG, "reef_run_save: %s is NULL", run ? "path" : "run");
     }
-    reef_run *r = (reef_run *)(uintptr_t)run; /* only read, and its spare row used */
+    reef_run *r = (reef_run *)(uintptr_t)run; /* only read */
     size_t size = HEAD + state_size(r) + TAIL;
     unsigned char *bytes = rfi_allocate(run->context, size);
     if (!bytes) {

@@ -79,7 +79,7 @@ static void find_classes(reef_run *run, const reef_csr *csr, int32_t *table, ptr
 static bool may_share(const reef_run *run)
 {
     bool by_receiver = rfi_lies_can_differ(run);
-    return rfi_links_fixed(run->setup.links) && !by_receiver && !run->keeps_self;
+    return rfi_links_fixed(run->setup.links) && !by_receiver && !run->keeps_self && !rfi_memory_by_receiver(run);
 }
 
 static reef_status classify(reef_run *run, reef_error *error)
@@ -210,24 +210,7 @@ static const rfi_applier *applier_for(const reef_run *run, const rfi_learner *le
     return &learner->appliers[i];
 }
 
-/* ---- memory of the rule and trust ---- */
-
-static reef_status prepare_states(reef_run *run, reef_error *error)
-{
-    if (!(reef_agg_traits(run->setup.rule) & REEF_TRAIT_CENTRE)) {
-        return REEF_OK;
-    }
-    reef_status status = REEF_OK;
-    const reef_shape shape = {.rows = run->largest, .segments = 1, .lengths = &run->length, .dtype = REEF_F32};
-    run->states = rfi_run_take(run, run->classes, sizeof(reef_state *));
-    if (!run->states) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the rule's state at %td receivers", run->classes);
-    }
-    for (ptrdiff_t i = 0; status == REEF_OK && i < run->classes; i++) {
-        status = reef_state_create(&run->states[i], run->setup.rule, &shape, error);
-    }
-    return status;
-}
+/* ---- trust ---- */
 
 static reef_status prepare_trust(reef_run *run, reef_error *error)
 {
@@ -265,7 +248,7 @@ reef_status rfi_combine_prepare(reef_run *run, reef_error *error)
         status = status == REEF_OK ? prepare_trial(run, &run->learners[i], error) : status;
     }
     if (status == REEF_OK && run->uses_rule) {
-        status = prepare_states(run, error);
+        status = rfi_memory_prepare(run, error);
     }
     return status == REEF_OK ? prepare_trust(run, error) : status;
 }
@@ -338,10 +321,7 @@ void rfi_combine_free(reef_run *run)
         reef_plan_destroy(&learner->trial.plan);
         rfi_release(run->context, learner->appliers);
     }
-    for (ptrdiff_t i = 0; run->states && i < run->classes; i++) {
-        reef_state_destroy(&run->states[i]);
-    }
-    rfi_release(run->context, run->states);
+    rfi_memory_free(run);
     rfi_release(run->context, run->class_of);
     rfi_release(run->context, run->class_first);
     rfi_release(run->context, run->class_size);
@@ -430,11 +410,16 @@ static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const he
         learner->rows[i] = learner->rows[0];
         learner->weights[i] = 0;
     }
+    for (ptrdiff_t i = 0; run->states && i < applier->rows; i++) {
+        learner->ids[i] = i < h->count ? h->senders[i] : -1;
+    }
     const reef_input input = {.rows = learner->rows,
                               .weights = equal && h->count == applier->rows ? NULL : learner->weights,
-                              .has_self = self >= 0,
+                              .ids = run->states ? learner->ids : NULL,
+                              .has_self = self >= 0 && !run->shares_classes,
                               .self = self,
                               .round = run->round,
+                              .step = run->states ? rfi_memory_step(run) : 0,
                               .state = run->states ? run->states[class] : NULL};
     reef_status status = reef_plan_apply(applier->plan, &input, out, applier->report, NULL);
     learner->counts.dropped += applier->plan->dropped * (run->class_size ? run->class_size[class] : 1);

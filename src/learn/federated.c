@@ -119,6 +119,7 @@ static reef_status prepare(reef_run *run, reef_error *error)
                         (long long)p->steps_max, (long long)p->steps);
     }
     run->serves_all = true;
+    run->step_scale = p->server_step * (double)p->steps;
     run->origin = p->exchange == UPDATE ? run->zeros : run->server;
     return rfi_combine_try_rows(run, wanted_of(run), error);
 }

@@ -57,6 +57,7 @@ typedef struct rfi_learner {
     float *lies;        /* rows for messages that differ from receiver to receiver */
     const void **rows;  /* largest neighbourhood: row pointers */
     int32_t *senders;
+    int64_t *ids;            /* largest: who the rows are from, for rules with memory; or NULL */
     double *weights;         /* largest: as used, 0 for those who sent nothing */
     double *expected;        /* largest: as they should be */
     double *live;            /* largest: of the links that are up */
@@ -118,6 +119,7 @@ struct reef_run {
     int32_t *heard;       /* the senders of a server in this round; or NULL */
     ptrdiff_t classes;
     reef_state **states;     /* per class (or receiver), for rules with memory; or NULL */
+    double step_scale;       /* steps of size mu that one round is worth, 0: one */
     double *trust;           /* classes x largest: effective weights of the last combine; or NULL */
     double *fair;            /* likewise: the weights as they should be */
     int32_t *trust_senders;  /* whose */
@@ -262,6 +264,19 @@ bool rfi_lies_by_receiver(const reef_run *run);
 /* For orders in which agents send what they adapted a round ago: keeps what liars adapted from (rows of K agents). */
 reef_status rfi_before_prepare(reef_run *run, reef_error *error);
 void rfi_before_keep(reef_run *run, float *rows);
+
+/* ---- memory.c ---- */
+
+/* Whether the rule remembers, and some neighbourhood is so small that the receiver's own row decides. */
+bool rfi_memory_by_receiver(const reef_run *run);
+reef_status rfi_memory_prepare(reef_run *run, reef_error *error);
+void rfi_memory_free(reef_run *run);
+/* Step size of the recursion in this round. */
+double rfi_memory_step(const reef_run *run);
+/* Bytes of all states; 0 without any. */
+size_t rfi_memory_size(const reef_run *run);
+void rfi_memory_save(const reef_run *run, unsigned char *bytes);
+reef_status rfi_memory_load(reef_run *run, const unsigned char *bytes, reef_error *error);
 
 /* ---- combine.c ---- */
 
