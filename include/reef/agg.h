@@ -111,8 +111,9 @@ REEF_API size_t reef_report_explain(const reef_report *report, ptrdiff_t row, ch
 /* What the rule saw at window i of REEF_WINDOWS. */
 enum { REEF_WINDOWS = 3 };
 typedef struct reef_window {
-    int64_t rounds;    /* its length; 0: the rule has none */
-    double spread;     /* 0: the averages of honest agents scatter like noise .. 1: they differ for good, distance is no guilt */
+    int64_t rounds; /* its length; 0: the rule has none */
+    double
+        spread; /* 0: the averages of honest agents scatter like noise .. 1: they differ for good, distance is no guilt */
     double separation; /* of the two groups that a split would make, in deviations; about 5 is nothing yet */
 } reef_window;
 REEF_API reef_window reef_report_window(const reef_report *report, ptrdiff_t i);

@@ -35,7 +35,7 @@ typedef enum reef_trait {
     REEF_TRAIT_CENTRE = 1 << 7,      /* remembers a centre: has a state */
     REEF_TRAIT_SELF = 1 << 8,        /* can use the receiver's own row */
     REEF_TRAIT_ELEMENTWISE =
-        1 << 9, /* set by the library: a coordinate of the result depends on that coordinate alone */
+        1 << 9,                   /* set by the library: a coordinate of the result depends on that coordinate alone */
     REEF_TRAIT_SENDERS = 1 << 10, /* remembers every sender by its id: has a state, stands behind no pre-aggregator */
 } reef_trait;
 
@@ -89,21 +89,21 @@ typedef struct reef_span {
  * the rows. A point so far away that its squared distance overflows is marked far; its Gram entries are then undefined. */
 struct rfi_recall;
 typedef struct reef_points {
-    ptrdiff_t n;        /* rows */
-    ptrdiff_t count;    /* points: n, plus one for the origin, plus one for the centre, as asked for */
-    ptrdiff_t origin;   /* which point is 0, or -1 */
-    ptrdiff_t centre;   /* which point is the remembered centre, or -1 */
-    const double *gram; /* count x count: (p - mu)'(q - mu) */
-    const bool *far;    /* count */
-    const double *a;    /* n weights, > 0, sum 1 */
-    bool equal;         /* all weights are the same */
-    ptrdiff_t f;        /* liars to expect, 0 <= f <= bound(n) */
-    double size;        /* number of coordinates the Gram matrix was summed over */
-    double constant;    /* what the rule's `constant` said for that size; 0 without it */
-    int64_t round;      /* number of this aggregation, for rules that draw random numbers */
+    ptrdiff_t n;               /* rows */
+    ptrdiff_t count;           /* points: n, plus one for the origin, plus one for the centre, as asked for */
+    ptrdiff_t origin;          /* which point is 0, or -1 */
+    ptrdiff_t centre;          /* which point is the remembered centre, or -1 */
+    const double *gram;        /* count x count: (p - mu)'(q - mu) */
+    const bool *far;           /* count */
+    const double *a;           /* n weights, > 0, sum 1 */
+    bool equal;                /* all weights are the same */
+    ptrdiff_t f;               /* liars to expect, 0 <= f <= bound(n) */
+    double size;               /* number of coordinates the Gram matrix was summed over */
+    double constant;           /* what the rule's `constant` said for that size; 0 without it */
+    int64_t round;             /* number of this aggregation, for rules that draw random numbers */
     struct rfi_recall *recall; /* of the library's own rules that remember senders; they have no gram, far and work */
-    double *work;       /* 8 count doubles and count x count doubles of scratch */
-    ptrdiff_t *index;   /* 4 count indices of scratch */
+    double *work;              /* 8 count doubles and count x count doubles of scratch */
+    ptrdiff_t *index;          /* 4 count indices of scratch */
 } reef_points;
 
 /* Squared distance between two points: >= 0, +Inf if one of them is far, never NaN. */
@@ -111,11 +111,11 @@ REEF_API double reef_points_distance2(const reef_points *points, ptrdiff_t i, pt
 
 /* What `weigh` and `mix` need beside the rows (bits of `needs`). */
 typedef enum reef_need {
-    REEF_NEED_GRAM = 1 << 0,   /* distances */
-    REEF_NEED_ORIGIN = 1 << 1, /* the point 0: norms of the rows as they are */
-    REEF_NEED_CENTRE = 1 << 2, /* the remembered centre; at first it is 0, or the coordinatewise median with MEDIAN */
-    REEF_NEED_MEDIAN = 1 << 3, /* distances from the coordinatewise median of exactly these rows */
-    REEF_NEED_SELF = 1 << 4,   /* the receiver's own row must be given */
+    REEF_NEED_GRAM = 1 << 0,    /* distances */
+    REEF_NEED_ORIGIN = 1 << 1,  /* the point 0: norms of the rows as they are */
+    REEF_NEED_CENTRE = 1 << 2,  /* the remembered centre; at first it is 0, or the coordinatewise median with MEDIAN */
+    REEF_NEED_MEDIAN = 1 << 3,  /* distances from the coordinatewise median of exactly these rows */
+    REEF_NEED_SELF = 1 << 4,    /* the receiver's own row must be given */
     REEF_NEED_SENDERS = 1 << 5, /* a memory per sender instead of distances; the library's own rules only */
 } reef_need;
 

@@ -19,9 +19,8 @@ enum { AUTO = -1, FULL = -2, FULL_MAX = 1024, SKETCH = 64 };
 
 static const char *const horizon_words[] = {"auto", NULL};
 static const char *const sketch_words[] = {"auto", "full", NULL};
-static const char *const part_words[] = {"nothing", "gate",   "short",  "middle", "long", "split",
-                                         "rhythm",  "energy", "medoid", "spread", "tail", "floor",
-                                         NULL};
+static const char *const part_words[] = {"nothing", "gate",   "short",  "middle", "long",  "split", "rhythm",
+                                         "energy",  "medoid", "spread", "tail",   "floor", NULL};
 
 static const reef_field mref_fields[] = {
     {.name = "horizon",
@@ -31,7 +30,8 @@ static const reef_field mref_fields[] = {
      .min = 16,
      .max = 1e6,
      .unit = "rounds",
-     .help = "longest window; auto: 10 / step size as the strategy tells it, up to a power of two; 512 if it is not told",
+     .help =
+         "longest window; auto: 10 / step size as the strategy tells it, up to a power of two; 512 if it is not told",
      .words = horizon_words},
     {.name = "sketch",
      .type = REEF_FIELD_INT,

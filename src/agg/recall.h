@@ -50,15 +50,15 @@ typedef struct rfi_senders {
 
 /* One aggregation, as the rule sees it. */
 typedef struct rfi_recall {
-    bool full;         /* D = M */
-    ptrdiff_t numbers; /* D */
-    ptrdiff_t chunk;   /* coordinates observed at a time */
-    uint64_t key;      /* of the sketch */
-    ptrdiff_t n;       /* rows */
-    ptrdiff_t self;    /* which row is the receiver's own, or -1 */
-    double step;       /* step size, 0: unknown */
-    double *residual;  /* K x D: d_l */
-    double *norm;      /* K: r_l, +Inf if it overflows */
+    bool full;                  /* D = M */
+    ptrdiff_t numbers;          /* D */
+    ptrdiff_t chunk;            /* coordinates observed at a time */
+    uint64_t key;               /* of the sketch */
+    ptrdiff_t n;                /* rows */
+    ptrdiff_t self;             /* which row is the receiver's own, or -1 */
+    double step;                /* step size, 0: unknown */
+    double *residual;           /* K x D: d_l */
+    double *norm;               /* K: r_l, +Inf if it overflows */
     const rfi_senders *senders; /* NULL: nothing is remembered */
     int64_t rounds;             /* t, this aggregation counted */
     ptrdiff_t *place;           /* K: where the sender stands in `senders`, -1: it is new */

@@ -177,7 +177,8 @@ size_t rfi_senders_size(const rfi_senders *s)
 
 void rfi_senders_save(const rfi_senders *s, unsigned char *bytes)
 {
-    head h = {.numbers = s->numbers, .capacity = s->capacity, .count = s->count, .rounds = s->rounds, .single = s->single};
+    head h = {
+        .numbers = s->numbers, .capacity = s->capacity, .count = s->count, .rounds = s->rounds, .single = s->single};
     memcpy(h.spread, s->spread, sizeof h.spread);
     memcpy(h.separation, s->separation, sizeof h.separation);
     memset(bytes, 0, rfi_senders_size(s));

@@ -13,7 +13,7 @@ static trial t;
 
 static bool measures_distances(const char *spec)
 {
-    static const char *const rules[] = {"geomed", "krum", "multikrum", "bulyan", "mda", "cclip",
+    static const char *const rules[] = {"geomed", "krum", "multikrum", "bulyan",    "mda",  "cclip",
                                         "vref",   "mref", "nnm",       "bucketing", "clip", "arc"};
     for (ptrdiff_t i = 0; i < COUNT(rules); i++) {
         if (spec_uses(spec, rules[i])) {

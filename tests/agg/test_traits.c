@@ -109,7 +109,8 @@ static void every_rule_is_in_the_list(void **state)
             piped = piped || (uses && strchr(all_specs[j], '|'));
         }
         CHECK(alone || rule->mix, "add %s to all_specs in tests/support/specs.c", rule->name);
-        CHECK(piped || (rule->traits & REEF_TRAIT_SENDERS), "add a pipe with %s to all_specs in tests/support/specs.c", rule->name);
+        CHECK(piped || (rule->traits & REEF_TRAIT_SENDERS), "add a pipe with %s to all_specs in tests/support/specs.c",
+              rule->name);
     }
     assert_null(reef_rule_at(NULL, -1));
     assert_null(reef_rule_at(NULL, reef_rule_count(NULL)));

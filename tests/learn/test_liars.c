@@ -82,7 +82,8 @@ static void nothing_ends_a_run(void **state)
                                  {.silent = true, .traits = REEF_ATTACK_EDGE}};
     static const char *const rules[] = {"median",        "ref",           "trimmed:f=3",
                                         "krum:f=3",      "geomed",        "vref",
-                                        "cclip:tau=0.1", "nnm:f=3 | ref", "trimmed:f=3,keep_self=true"};
+                                        "cclip:tau=0.1", "nnm:f=3 | ref", "trimmed:f=3,keep_self=true",
+                                        "mref"};
     static const char *const strategies[] = {
         "diffusion", "diffusion:order=cta", "diffusion:order=consensus", "federated", "rsa", "rsa_tv", "oracle"};
     (void)state;
