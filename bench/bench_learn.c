@@ -4,6 +4,7 @@
  *              16 repetitions in vector lanes, one thread
  *   own        64 agents on a random regular graph, every agent aggregates its own 32 neighbours (itself among them)
  *   weights    the same with 32 agents on the complete graph and weights that differ a little from receiver to receiver
+ *   alone      this without lanes, for rules that look at whole vectors: vref, and mref with its memory
  *   million    10^6 agents on a random 8-regular graph, M = 10, all threads
  * Reported are the best of some repeats, and the part of the mean rule in the same run for comparison.
  *
@@ -61,6 +62,10 @@ static const bench_case cases[] = {
     {"own", "regular:degree=31", "mean", 64, 16, 1, 100, false},
     {"own", "regular:degree=31", "ref", 64, 16, 1, 100, false},
     {"weights", "complete", "ref", 32, 16, 1, 100, true},
+    {"alone", "complete", "mean", 32, 1, 1, 300, true},
+    {"alone", "complete", "vref", 32, 1, 1, 300, true},
+    {"alone", "complete", "mref", 32, 1, 1, 300, true},
+    {"alone", "complete", "mref:lazy=0", 32, 1, 1, 300, true},
     {"million", "regular:degree=8", "mean", 0, 1, 0, 3, false},
     {"million", "regular:degree=8", "ref", 0, 1, 0, 3, false},
 };
@@ -138,7 +143,7 @@ static void measure(const bench_case *c, const options *o)
         best = taken < best ? taken : best;
     }
     double updates = (double)agents * (double)c->lanes * (double)c->rounds;
-    printf("%-8s  %-18s  %-7s  %8td  %6td  %8s  %10.2f  %8.1f\n", c->name, c->graph, c->rule, agents, c->lanes,
+    printf("%-8s  %-18s  %-11s  %8td  %6td  %8s  %10.2f  %8.1f\n", c->name, c->graph, c->rule, agents, c->lanes,
            c->threads == 1 ? "1" : "all", updates / best / 1e6, best / updates * 1e9);
     if (o->json) {
         (void)fprintf(o->json,
@@ -162,7 +167,7 @@ int main(int argc, char **argv)
         }
     }
     printf("Learning: LMS with M = 10, adapt then combine.\n\n");
-    printf("%-8s  %-18s  %-7s  %8s  %6s  %8s  %10s  %8s\n", "case", "graph", "rule", "agents", "lanes", "threads",
+    printf("%-8s  %-18s  %-11s  %8s  %6s  %8s  %10s  %8s\n", "case", "graph", "rule", "agents", "lanes", "threads",
            "M upd./s", "ns/upd.");
     for (int i = 0; i < CASES; i++) {
         measure(&cases[i], &o);

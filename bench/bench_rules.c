@@ -53,6 +53,7 @@ typedef struct bench_case {
     int when;
     bool report;
     bool weighted;
+    bool memory;     /* with a state */
     const char *isa; /* REEF_ISA, NULL: the best */
 } bench_case;
 
@@ -71,6 +72,7 @@ static const bench_case cases[] = {
     {.name = "geomed", .spec = "geomed", .when = SQUARE},
     {.name = "vref", .spec = "vref", .when = SQUARE},
     {.name = "vref, blocks", .spec = "vref:block=4096", .when = SQUARE},
+    {.name = "mref, sketch", .spec = "mref:sketch=64", .when = USUAL, .memory = true},
     {.name = "median, AVX2", .spec = "median", .when = USUAL, .isa = "avx2"},
     {.name = "ref, AVX2", .spec = "ref", .when = USUAL, .isa = "avx2"},
     {.name = "ref", .spec = "ref", .layout = 1},
@@ -236,6 +238,7 @@ typedef struct runner {
     reef_agg *agg;
     reef_plan *plan;
     reef_report *report;
+    reef_state *state;
     double weights[ROWS_MAX];
     const void *rows[ROWS_MAX];
     reef_input input;
@@ -264,7 +267,10 @@ static void prepare(bench *b, int i, reef_context *context, runner *r)
         r->rows[l] = row_of(b, l);
         r->weights[l] = 1 + (double)(l % 5);
     }
-    r->input = (reef_input){.rows = r->rows, .weights = c->weighted ? r->weights : NULL};
+    if (c->memory) {
+        check(reef_state_create(&r->state, r->agg, &shape, &error), &error);
+    }
+    r->input = (reef_input){.rows = r->rows, .weights = c->weighted ? r->weights : NULL, .state = r->state};
     b->passes[i] = reef_plan_passes(r->plan) + 1;
 }
 
@@ -281,6 +287,7 @@ static void run(const bench *b, runner *r)
 static void finish(runner *r)
 {
     reef_report_destroy(&r->report);
+    reef_state_destroy(&r->state);
     reef_plan_destroy(&r->plan);
     reef_agg_destroy(&r->agg);
 }

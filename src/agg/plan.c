@@ -166,6 +166,9 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     ptrdiff_t stride = plan->recalls ? plan->recall.chunk : RFI_GRAM_STRIDE;
     w->centred_rows = rfi_arena_take(arena, fast ? centred : 0, stride, sizeof(double));
     w->medians = rfi_arena_take(arena, fast && centred ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
+    bool sketches = plan->recalls && plan->recall.sketches;
+    w->room = rfi_arena_take(arena, sketches ? k : 0, RFI_RESIDUAL_ROOM(1) + 1 + RFI_SKETCH_GROUP, sizeof(double));
+    w->signs = rfi_arena_take(arena, sketches ? RFI_SPAN_MAX : 0, 1, sizeof(double));
     w->mixed = rfi_arena_take(arena, plan->wide ? 2 * k + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));
     w->hole = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(bool));

@@ -50,6 +50,8 @@ typedef struct rfi_worker {
     void *scratch;           /* for kernels */
     double *centred_rows;    /* (K + 2) x RFI_GRAM_STRIDE, for Gram kernels */
     double *medians;         /* RFI_GRAM_CHUNK */
+    double *room;            /* for sketches of residuals: RFI_RESIDUAL_ROOM(K), and one set of sums */
+    double *signs;           /* RFI_SPAN_MAX, with it */
     double
         *mixed;   /* (2 K + 1) x RFI_MIX_CHUNK: raw rows, mixed rows and the result, for rules behind pre-aggregators */
     double *tile; /* RFI_CHUNK columns of K raw values */

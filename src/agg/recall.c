@@ -15,6 +15,7 @@ void rfi_recall_describe(reef_plan *plan)
     rfi_recall *recall = &plan->recall;
     recall->numbers = rfi_mref_numbers(plan->params, plan->total);
     recall->full = recall->numbers == plan->total;
+    recall->sketches = plan->kernels && !recall->full && recall->numbers == RFI_SKETCH_GROUP;
     recall->key = rfi_mref_key(plan->params);
     recall->chunk = RFI_GRAM_CHUNK;
     while (recall->chunk > RFI_CHUNK && recall->chunk * plan->rows > CHUNK_BYTES / (ptrdiff_t)sizeof(double)) {
@@ -73,6 +74,11 @@ static void centre_scalar(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment
     }
 }
 
+static uint64_t segment_key(const rfi_recall *recall, ptrdiff_t segment)
+{
+    return recall->key + (uint64_t)segment * UINT64_C(0x9E3779B97F4A7C15);
+}
+
 /* Lengths and sketches, or the residuals themselves, from coordinate m on. */
 static void take_residuals(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, ptrdiff_t m, const double *centred,
                            ptrdiff_t stride, ptrdiff_t count)
@@ -82,8 +88,7 @@ static void take_residuals(reef_plan *plan, rfi_worker *worker, ptrdiff_t segmen
     ptrdiff_t n = plan->n_raw;
     rfi_squares_add(centred, stride, n, count, sum);
     if (!recall->full) {
-        uint64_t key = recall->key + (uint64_t)segment * UINT64_C(0x9E3779B97F4A7C15);
-        rfi_sketch_add(key, recall->numbers, centred, stride, n, m, count, sum + n);
+        rfi_sketch_add(segment_key(recall, segment), recall->numbers, centred, stride, n, m, count, sum + n);
         return;
     }
     for (ptrdiff_t p = 0; p < n; p++) {
@@ -92,9 +97,50 @@ static void take_residuals(reef_plan *plan, rfi_worker *worker, ptrdiff_t segmen
     }
 }
 
+/* Squares that are exact enough in float32, too. */
+static bool in_range(const double *squares, ptrdiff_t n)
+{
+    for (ptrdiff_t l = 0; l < n; l++) {
+        if (!(squares[l] < 1e30 && squares[l] > 1e-24)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A whole tile by the kernel for sketches of 64 numbers; false if it must be done step by step. */
+static bool sketch_fast(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, ptrdiff_t m, ptrdiff_t count,
+                        ptrdiff_t m0, const void *const *rows)
+{
+    ptrdiff_t n = plan->n_raw;
+    unsigned char shift[RFI_SPAN_MAX / RFI_SKETCH_GROUP];
+    if (!plan->recall.sketches) {
+        return false;
+    }
+    double *sums = worker->room + RFI_RESIDUAL_ROOM(n);
+    rfi_rows_used(plan, worker, m, m0, rows);
+    rfi_sketch_turns(segment_key(&plan->recall, segment), m, count, plan->dtype == REEF_F32, worker->signs, shift);
+    rfi_span span = {.rows = worker->used, .n = n, .count = count, .scratch = worker->scratch};
+    rfi_turns turns = {worker->signs, shift};
+    unsigned flush = rfi_flush_begin();
+    bool done = plan->kernels->residual(&span, &turns, worker->room, sums, sums + n);
+    rfi_flush_end(flush);
+    if (!done || !in_range(sums, n)) {
+        return false;
+    }
+    double *leaf = rfi_treesum_leaf(&worker->gram);
+    for (ptrdiff_t i = 0; i < n * (1 + RFI_SKETCH_GROUP); i++) {
+        leaf[i] += sums[i];
+    }
+    return true;
+}
+
 void rfi_recall_tile(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, ptrdiff_t m, ptrdiff_t count, ptrdiff_t m0,
                      const void *const *rows)
 {
+    if (sketch_fast(plan, worker, segment, m, count, m0, rows)) {
+        return;
+    }
     ptrdiff_t chunk = plan->recall.chunk;
     for (ptrdiff_t at = m; at < m + count; at += chunk) {
         ptrdiff_t end = m + count - at < chunk ? m + count : at + chunk;

@@ -52,6 +52,7 @@ typedef struct rfi_senders {
 typedef struct rfi_recall {
     bool full;                  /* D = M */
     ptrdiff_t numbers;          /* D */
+    bool sketches;              /* by the kernel for sketches of 64 numbers */
     ptrdiff_t chunk;            /* coordinates observed at a time */
     uint64_t key;               /* of the sketch */
     ptrdiff_t n;                /* rows */
@@ -87,6 +88,8 @@ enum { RFI_RECALL_SAMPLE = 256 };
 /* to[row * D ..] += sketch of `count` centred coordinates of n rows; `at`: absolute number of the first, a multiple of 64. */
 void rfi_sketch_add(uint64_t key, ptrdiff_t numbers, const double *centred, ptrdiff_t stride, ptrdiff_t n, int64_t at,
                     ptrdiff_t count, double *to);
+/* Signs and turns of the groups from coordinate `at` on, for the kernel that makes sketches of 64 numbers. */
+void rfi_sketch_turns(uint64_t key, int64_t at, ptrdiff_t count, bool single, void *sign, unsigned char *shift);
 /* sum[row] += squared length of these coordinates. */
 void rfi_squares_add(const double *centred, ptrdiff_t stride, ptrdiff_t n, ptrdiff_t count, double *sum);
 

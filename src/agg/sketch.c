@@ -25,11 +25,18 @@ typedef struct turn {
     uint64_t shifts; /* a byte per `width` coordinates */
 } turn;
 
+/* Signs of a group, and its turns. */
+static uint64_t hash_group(uint64_t key, int64_t group, uint64_t *signs)
+{
+    *signs = mix(key ^ mix((uint64_t)group * 2 + 1));
+    return mix(key ^ mix((uint64_t)group * 2 + 2));
+}
+
 static turn turn_of(uint64_t key, ptrdiff_t numbers, int64_t group)
 {
     turn t = {.width = numbers < GROUP ? numbers : GROUP};
-    uint64_t bits = mix(key ^ mix((uint64_t)group * 2 + 1));
-    t.shifts = mix(key ^ mix((uint64_t)group * 2 + 2));
+    uint64_t bits = 0;
+    t.shifts = hash_group(key, group, &bits);
     t.base = numbers > GROUP ? GROUP * (ptrdiff_t)((t.shifts >> 32) % (uint64_t)(numbers / GROUP)) : 0;
     for (ptrdiff_t i = 0; i < GROUP; i++) {
         t.sign[i] = bits >> i & 1 ? -1 : 1;
@@ -64,6 +71,20 @@ void rfi_sketch_add(uint64_t key, ptrdiff_t numbers, const double *centred, ptrd
         ptrdiff_t here = count - from < GROUP ? count - from : GROUP;
         for (ptrdiff_t l = 0; l < n; l++) {
             add_group(&t, centred + l * stride + from, here, to + l * numbers);
+        }
+    }
+}
+
+void rfi_sketch_turns(uint64_t key, int64_t at, ptrdiff_t count, bool single, void *sign, unsigned char *shift)
+{
+    for (ptrdiff_t from = 0; from < count; from += GROUP) {
+        uint64_t bits = 0;
+        shift[from / GROUP] = (unsigned char)(hash_group(key, (at + from) / GROUP, &bits) & (GROUP - 1));
+        for (ptrdiff_t i = 0; single && i < GROUP; i++) {
+            ((float *)sign)[from + i] = 1 - 2 * (float)(bits >> i & 1);
+        }
+        for (ptrdiff_t i = 0; !single && i < GROUP; i++) {
+            ((double *)sign)[from + i] = 1 - 2 * (double)(bits >> i & 1);
         }
     }
 }

@@ -50,6 +50,15 @@ typedef struct rfi_span {
     int32_t *hard;   /* RFI_SPAN_MAX: coordinates left to the caller, ascending; out is unspecified there */
 } rfi_span;
 
+/* Sketches of residuals: groups of so many coordinates, each turned by some places and with a sign per coordinate. */
+enum { RFI_SKETCH_GROUP = 64, RFI_SKETCH_LANES = 16 };
+typedef struct rfi_turns {
+    const void *sign;           /* 1 or -1 per coordinate, whole groups, in the type of the rows */
+    const unsigned char *shift; /* 0..63 per group */
+} rfi_turns;
+/* Numbers of the rows' type that `residual` needs to work with. */
+#define RFI_RESIDUAL_ROOM(n) ((n) * (3 * RFI_SKETCH_GROUP + RFI_SKETCH_LANES))
+
 /* Each returns the number of hard coordinates. */
 typedef struct rfi_kernels {
     const char *name; /* of the instruction set */
@@ -67,6 +76,9 @@ typedef struct rfi_kernels {
     bool (*centre)(const rfi_span *span, double *centred, ptrdiff_t stride, double *medians, double *largest);
     /* sum[packed pair p >= q] += centred_p' centred_q over count coordinates (a multiple of 16, zero padded) */
     void (*gram)(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum);
+    /* squares[l] = |x_l - median|^2 over the span, sketch[l * 64 + (i + shift) % 64] = sum over groups of sign (x_l - median), in the
+     * precision of the rows. Returns false if some value is not finite. */
+    bool (*residual)(const rfi_span *span, const rfi_turns *turns, void *room, double *squares, double *sketch);
 } rfi_kernels;
 
 /* Denormal numbers count as zero between begin and end (on processors where they would be slow); end takes what begin returned. */

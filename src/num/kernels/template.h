@@ -87,6 +87,7 @@ KERNEL vec midpoint(vec a, vec b)
 #include "num/kernels/mest_trust.h"
 #include "num/kernels/mest.h"
 #include "num/kernels/gram.h"
+#include "num/kernels/residual.h"
 
 const rfi_kernels KERNELS = {
     .name = ISA,
@@ -97,4 +98,5 @@ const rfi_kernels KERNELS = {
     .mest = NAME(mest),
     .centre = NAME(centre),
     .gram = GRAM,
+    .residual = NAME(residual),
 };
