@@ -13,6 +13,7 @@ typedef struct alie_params {
     double z; /* NaN: auto */
     int sign;
     int share;
+    int64_t period;
 } alie_params;
 
 enum { PLUS, MINUS };
@@ -45,6 +46,14 @@ static const reef_field alie_fields[] = {
      .unit = "",
      .help = "z=auto: supporters counted among the honest agents, or among all",
      .words = shares},
+    {.name = "period",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(alie_params, period),
+     .preset = "0",
+     .min = 0,
+     .max = 1e12,
+     .unit = "rounds",
+     .help = "after which the side changes, again and again, so that no average shows it; 0: never"},
 };
 
 /* Where the liars are the majority alone, or nobody can be won, the quantile would be infinite: one half of an agent is left. */
@@ -65,7 +74,8 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     double z = isnan(p->z) ? rfi_alie_z(view->honest, view->liars, p->share == ALL) : p->z;
     double mean[RFI_ATTACK_BLOCK];
     double deviation[RFI_ATTACK_BLOCK];
-    z = p->sign == MINUS ? -z : z;
+    bool other_side = p->period > 0 && view->round / p->period % 2;
+    z = (p->sign == MINUS) != other_side ? -z : z;
     for (ptrdiff_t from = 0; from < view->length; from += RFI_ATTACK_BLOCK) {
         ptrdiff_t count = rfi_block_count(view, from);
         rfi_attack_moments(view, from, count, mean, deviation);

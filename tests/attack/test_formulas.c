@@ -158,6 +158,12 @@ static void formulas(void **state)
     expect("random:scale=0", &s, nothing);
     expect("alie:z=1.5", &s, alie_15);
     expect("alie:z=1.5,sign=minus", &s, alie_minus_15);
+    s.view.round = 9;
+    expect("alie:z=1.5,period=5", &s, alie_minus_15); /* rounds 5 to 9 */
+    expect("alie:z=1.5,sign=minus,period=5", &s, alie_15);
+    s.view.round = 10;
+    expect("alie:z=1.5,period=5", &s, alie_15);
+    s.view.round = 0;
     expect("ipm", &s, ipm_half);
     expect("ipm:epsilon=10,reference=zero", &s, ipm_models);
     expect("mimic", &s, row_0);
