@@ -6,6 +6,10 @@ set(reef_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Reef)
 install(TARGETS reef_shared reef_static EXPORT ReefTargets)
 install(DIRECTORY include/reef ${PROJECT_BINARY_DIR}/include/reef DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
+if(reef_mpi_found)
+  # A part of its own: it is not in ReefTargets, whose users need no MPI.
+  install(TARGETS reef_mpi)
+endif()
 if(REEF_TOOLS)
   install(TARGETS reef_tool)
 endif()

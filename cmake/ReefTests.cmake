@@ -43,6 +43,7 @@ endif()
 if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND JANSSON_INCLUDE_DIR)
   file(GLOB reef_support_sources CONFIGURE_DEPENDS tests/support/*.c)
   file(GLOB reef_test_sources CONFIGURE_DEPENDS tests/*/test_*.c)
+  list(FILTER reef_test_sources EXCLUDE REGEX "/tests/mpi/")
 
   # Everything a test needs; tests may call internal functions, hence src/ and the static library.
   add_library(reef_test_base INTERFACE)

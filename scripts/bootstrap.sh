@@ -63,6 +63,9 @@ for group in "$@"; do
         need scdoc has_command scdoc
         need zsh has_command zsh
         need fish has_command fish
+        need libopenmpi-dev has_command mpicc
+        need openmpi-bin has_command mpirun
+        need libmetis-dev has_header metis.h
         ;;
     man)
         need scdoc has_command scdoc

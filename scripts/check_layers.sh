@@ -23,7 +23,7 @@ check() { # check ROOT
     BEGIN {
         rank("base", 1); rank("num io", 2); rank("agg graph problem attack engine", 3)
         rank("learn merge", 4); rank("experiment", 5); rank("flat", 6)
-        third_party = "^(mpi|yaml|cblas|jansson)\\.h$"
+        third_party = "^(mpi|metis|yaml|cblas|jansson)\\.h$"
         intrinsics = "(intrin|^arm_neon|^arm_sve)\\.h$"
         libc = "^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|" \
                "stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|threads|time|uchar|" \
@@ -89,6 +89,7 @@ good src/learn/x.c "engine/engine.h"
 good src/experiment/x.c "learn/round.h"
 good src/num/kernels/x.c <immintrin.h>
 good src/engine/mpi.c <mpi.h>
+good src/engine/metis.c <metis.h>
 good include/reef/x.h <reef/status.h>
 good include/reef/x.h <stdint.h>
 good tools/x.c <reef/reef.h>
@@ -108,6 +109,8 @@ bad src/agg/x.c <immintrin.h>
 bad src/num/x.c <arm_neon.h>
 bad src/merge/x.c <jansson.h>
 bad src/engine/mpi.h <mpi.h>
+bad include/reef/mpi.h <mpi.h>
+bad src/engine/x.c "agg/plan.h"
 bad include/reef/x.h "base/error.h"
 bad include/reef/x.h <yaml.h>
 bad include/reef/x.h <pthread.h>

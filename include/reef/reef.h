@@ -5,6 +5,7 @@
 #include <reef/agg.h>
 #include <reef/attack.h>
 #include <reef/context.h>
+#include <reef/engine.h>
 #include <reef/experiment.h>
 #include <reef/field.h>
 #include <reef/flat.h>
@@ -13,6 +14,7 @@
 #include <reef/merge.h>
 #include <reef/problem.h>
 #include <reef/rule.h>
+#include <reef/shard.h>
 #include <reef/status.h>
 #include <reef/system.h>
 #include <reef/version.h>

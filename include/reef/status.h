@@ -29,7 +29,8 @@ extern "C" {
     X(REEF_E_ORDER, "call out of order")                                                                               \
     X(REEF_E_FILE, "file cannot be read or written")                                                                   \
     X(REEF_E_FORMAT, "malformed file")                                                                                 \
-    X(REEF_E_GRAPH, "unusable graph")
+    X(REEF_E_GRAPH, "unusable graph")                                                                                  \
+    X(REEF_E_ENGINE, "communication failed")
 
 typedef enum reef_status {
 #define REEF_STATUS_ENUM(code, text) code,

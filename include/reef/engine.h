@@ -1,0 +1,73 @@
+/* Engines: how rows travel between the processes of one job.
+ *
+ * A job is `size` processes (ranks) that run the same program. An engine is what one of them sees: its number, and a table of
+ * operations. All operations but abort are collective: every rank calls them, in the same order. The engine of one process is built
+ * in; <reef/mpi.h> makes one of an MPI communicator; you may write your own.
+ *
+ * Calls come from one thread at a time. An operation that fails leaves the job unusable: the caller ends it. Only `agree` turns a
+ * failure of one rank into an orderly one of all.
+ */
+#ifndef REEF_ENGINE_H
+#define REEF_ENGINE_H
+
+#include <reef/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reef_engine reef_engine;
+
+/* What goes to, or comes from, one rank: `count` pieces of `bytes` bytes each. */
+typedef struct reef_parcel {
+    void *const *pieces;
+    ptrdiff_t count;
+    size_t bytes;
+} reef_parcel;
+
+typedef struct reef_engine_ops {
+    const char *name;
+    /* Prepares repeated exchanges with some ranks: peers, ascending, without this one. What one rank lists as a peer must list it. */
+    reef_status (*connect)(const reef_engine *engine, const int32_t *peers, ptrdiff_t count, void **pattern,
+                           reef_error *error);
+    void (*disconnect)(const reef_engine *engine, void *pattern);
+    /* Starts an exchange: one parcel to, and one from, every peer. The pieces belong to the engine until end. */
+    reef_status (*begin)(const reef_engine *engine, void *pattern, const reef_parcel *send, const reef_parcel *receive,
+                         reef_error *error);
+    /* Lets an exchange under way make progress; may be called while the caller works. NULL: needs no help. */
+    void (*poke)(const reef_engine *engine, void *pattern);
+    reef_status (*end)(const reef_engine *engine, void *pattern, reef_error *error);
+    /* Parcel i goes to, and comes from, rank i; a rank also has one for itself. */
+    reef_status (*all_to_all)(const reef_engine *engine, const reef_parcel *send, const reef_parcel *receive,
+                              reef_error *error);
+    /* Bytes that one rank knows and all others have as 0 become known to all: bitwise or. Sums over ranks are made of it by putting
+     * the terms side by side and adding them in the same order everywhere, so that their bits depend on no rank count. */
+    reef_status (*merge)(const reef_engine *engine, void *bytes, size_t count, reef_error *error);
+    /* The status of the lowest rank that has failed, and its text, on all ranks; REEF_OK if none has. */
+    reef_status (*agree)(const reef_engine *engine, reef_status mine, reef_error *error);
+    reef_status (*barrier)(const reef_engine *engine, reef_error *error);
+    /* Ends all ranks at once, when nothing else is possible. */
+    void (*abort)(const reef_engine *engine, int code);
+    /* Spreads `agents` agents over the ranks so that few links cross: owner[k]. start, senders: senders of agent k are
+     * senders[start[k]] to senders[start[k + 1] - 1]. The same answer on all ranks. NULL: even blocks. */
+    reef_status (*partition)(const reef_engine *engine, ptrdiff_t agents, const ptrdiff_t *start,
+                             const int32_t *senders, int32_t *owner, reef_error *error);
+} reef_engine_ops;
+
+struct reef_engine {
+    const reef_engine_ops *ops;
+    void *state;     /* the engine's own */
+    int32_t rank;    /* 0 to size - 1 */
+    int32_t size;    /* ranks of the job */
+    int32_t sharing; /* ranks on this machine, this one counted */
+};
+
+/* The engine of a single process: size 1. Never NULL, never freed. */
+REEF_API const reef_engine *reef_engine_alone(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

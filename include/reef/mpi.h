@@ -1,0 +1,35 @@
+/* Engines over MPI: the library libreef_mpi, apart from libreef, which knows nothing of MPI. Not included by <reef/reef.h>.
+ *
+ *     MPI_Comm comm = MPI_COMM_WORLD;
+ *     reef_mpi_engine_create(&engine, &comm, &error);
+ *     reef_shard_create(&shard, agg, engine, &shape, &error);       aggregation over ranks (reef/shard.h)
+ *     reef_run_create(context, &run, &setup_with_engine, &error);   or a run whose agents are spread over them (reef/learn.h)
+ *
+ * MPI needs MPI_THREAD_FUNNELED if the context of what uses the engine has more than one thread.
+ */
+#ifndef REEF_MPI_H
+#define REEF_MPI_H
+
+#include <reef/engine.h>
+#include <reef/shard.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* communicator: the address of an MPI_Comm, of which a duplicate is made. Collective, and so is destroy. */
+REEF_API reef_status reef_mpi_engine_create(reef_engine **engine, const void *communicator, reef_error *error);
+REEF_API void reef_mpi_engine_destroy(reef_engine **engine);
+
+/* For programs that leave MPI to Reef: initialises it, unless that was done, and makes an engine of all ranks. stop destroys the engine
+ * and ends MPI if start began it. */
+REEF_API reef_status reef_mpi_start(reef_engine **engine, reef_error *error);
+REEF_API void reef_mpi_stop(reef_engine **engine);
+
+/* The MPI library's own description, one line, and whether agents can be spread by METIS. May be called before anything else. */
+REEF_API const char *reef_mpi_describe(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

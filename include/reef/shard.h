@@ -1,0 +1,52 @@
+/* Aggregating rows that lie on different ranks, without any rank ever holding all of them.
+ *
+ * K rows of M numbers: every rank brings some whole rows and aggregates one slice of the coordinates for all K. Rows travel once, by an
+ * all-to-all transpose. Rules on distances see the Gram matrix of all coordinates, summed in the same order as in one process: the
+ * result has the same bits for any number of ranks.
+ *
+ *     reef_shard_create(&shard, agg, engine, &shape, &error);             collective, like every call here
+ *     reef_shard_apply(shard, &input, slice, NULL, &error);               as often as wanted
+ *     reef_shard_gather(shard, slice, model, &error);                     if every rank wants the whole result
+ *
+ * A failure on one rank fails all of them with the same status and text.
+ */
+#ifndef REEF_SHARD_H
+#define REEF_SHARD_H
+
+#include <reef/agg.h>
+#include <reef/engine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct reef_shard reef_shard;
+
+typedef struct reef_shard_shape {
+    ptrdiff_t length; /* M */
+    reef_dtype dtype;
+    const ptrdiff_t *rows; /* per rank: how many rows it brings, >= 0; they are numbered rank by rank */
+    bool report;           /* apply will be given a report: slices are then coarser */
+} reef_shard_shape;
+
+/* agg and engine must outlive the shard. */
+REEF_API reef_status reef_shard_create(reef_shard **shard, const reef_agg *agg, const reef_engine *engine,
+                                       const reef_shard_shape *shape, reef_error *error);
+REEF_API void reef_shard_destroy(reef_shard **shard);
+/* K. */
+REEF_API ptrdiff_t reef_shard_rows(const reef_shard *shard);
+/* The coordinates m0 <= m < m1 of a rank's slice; m0 = m1: it has none. */
+REEF_API void reef_shard_range(const reef_shard *shard, ptrdiff_t rank, ptrdiff_t *m0, ptrdiff_t *m1);
+/* Bytes this rank holds beside the rows and the slice of the caller. */
+REEF_API size_t reef_shard_size(const reef_shard *shard);
+/* input->rows: this rank's own rows. Everything else is about all K rows and must be the same on all ranks; a state must have been made
+ * for all of M, and remembers this rank's slice. slice receives m1 - m0 numbers. Effective weights of single coordinates are not kept. */
+REEF_API reef_status reef_shard_apply(reef_shard *shard, const reef_input *input, void *slice, reef_report *report,
+                                      reef_error *error);
+/* The slices of all ranks end to end: M numbers. */
+REEF_API reef_status reef_shard_gather(reef_shard *shard, const void *slice, void *out, reef_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
