@@ -1,5 +1,6 @@
 /* reef run: an experiment from a YAML file to a folder of results. */
 #include "commands.h"
+#include "ranks.h"
 
 #include <reef/reef.h>
 
@@ -18,6 +19,9 @@ typedef struct arguments {
     ptrdiff_t override_count;
     long threads;
     bool resume, quiet, no_figures, npy, models;
+    reef_distribute distribute;
+    int64_t checkpoint_rounds;
+    double checkpoint_seconds;
 } arguments;
 
 static volatile sig_atomic_t stop;
@@ -30,19 +34,51 @@ static void on_signal(int number)
 
 /* ---- the command line ---- */
 
-enum { OPT_SET = 256, OPT_RESUME, OPT_THREADS, OPT_NPY, OPT_MODELS, OPT_NO_FIGURES };
+enum { OPT_SET = 256, OPT_RESUME, OPT_THREADS, OPT_DISTRIBUTE, OPT_CHECKPOINT, OPT_NPY, OPT_MODELS, OPT_NO_FIGURES };
 static const option_row options[] = {
     {'o', "output", "FOLDER", "where the results go (default: results/NAME)", VALUE_FOLDER, NULL},
     {OPT_SET, "set", "PATH=VALUE", "replaces a value of the file:\n--set strategy.mu=0.05 --set 'rule=[mean, ref]'",
      VALUE_TEXT, NULL},
     {OPT_RESUME, "resume", NULL, "goes on with a run that was stopped; finished cells are not run again", VALUE_NONE,
      NULL},
-    {OPT_THREADS, "threads", "N", "cores to use (default: all)", VALUE_TEXT, NULL},
+    {OPT_THREADS, "threads", "N", "cores to use (default: all; of several ranks on a machine, each its share)",
+     VALUE_TEXT, NULL},
+    {OPT_DISTRIBUTE, "distribute", "WHAT",
+     "under mpirun or srun: cells and repetitions over the ranks (cells), or the\nagents of each run (agents); default "
+     "auto: agents if a cell does not fit a rank",
+     VALUE_WORDS, "auto cells agents"},
+    {OPT_CHECKPOINT, "checkpoint", "N",
+     "with agents over ranks: state saved every N rounds, or Ns: every N seconds\n(default: 300s)", VALUE_TEXT, NULL},
     {OPT_NPY, "npy", NULL, "also writes the curves as .npy files, in FOLDER/arrays", VALUE_NONE, NULL},
     {OPT_MODELS, "save-models", NULL, "also writes each cell's trained model, in FOLDER/models", VALUE_NONE, NULL},
     {OPT_NO_FIGURES, "no-figures", NULL, "does not call gnuplot; `reef plot FOLDER` draws later", VALUE_NONE, NULL},
     {'q', "quiet", NULL, "no progress and no summary", VALUE_NONE, NULL},
 };
+
+static bool read_distribute(const char *text, reef_distribute *distribute)
+{
+    static const char *const words[] = {"auto", "cells", "agents"};
+    int i = 0;
+    while (i < 3 && strcmp(text, words[i]) != 0) {
+        i++;
+    }
+    *distribute = (reef_distribute)i;
+    return i < 3;
+}
+
+/* 500: rounds; 60s: seconds. */
+static bool read_checkpoint(const char *text, arguments *a)
+{
+    char *end = NULL;
+    double number = strtod(text, &end);
+    bool seconds = end != text && strcmp(end, "s") == 0;
+    if (end == text || (*end != '\0' && !seconds) || !(number >= (seconds ? 0.001 : 1) && number <= 1e15)) {
+        return false;
+    }
+    a->checkpoint_seconds = seconds ? number : 0;
+    a->checkpoint_rounds = seconds ? 0 : (int64_t)number;
+    return true;
+}
 
 static int take_option(void *user, int code, const char *value)
 {
@@ -61,6 +97,14 @@ static int take_option(void *user, int code, const char *value)
         return read_whole(value, 0, REEF_THREADS_MAX, &a->threads)
                    ? EXIT_DONE
                    : bad_usage(&command_run, "--threads takes a number from 0 to 1024, not", value);
+    case OPT_DISTRIBUTE:
+        return read_distribute(value, &a->distribute)
+                   ? EXIT_DONE
+                   : bad_usage(&command_run, "--distribute takes auto, cells or agents, not", value);
+    case OPT_CHECKPOINT:
+        return read_checkpoint(value, a)
+                   ? EXIT_DONE
+                   : bad_usage(&command_run, "--checkpoint takes rounds (500) or seconds (60s), not", value);
     case OPT_RESUME:
         a->resume = true;
         return EXIT_DONE;
@@ -283,7 +327,7 @@ static int finish(const reef_experiment *e, const arguments *a, const char *fold
     return EXIT_DONE;
 }
 
-static int run_loaded(const reef_experiment *e, const arguments *a, const char *folder)
+static int run_loaded(const reef_experiment *e, const arguments *a, const char *folder, const reef_engine *engine)
 {
     display d = {.experiment = e, .terminal = isatty(STDERR_FILENO) == 1};
     find_rule_axis(&d);
@@ -295,7 +339,11 @@ static int run_loaded(const reef_experiment *e, const arguments *a, const char *
                                             .models = a->models,
                                             .progress = a->quiet ? NULL : show,
                                             .user = &d,
-                                            .stop = &stop};
+                                            .stop = &stop,
+                                            .engine = engine,
+                                            .distribute = a->distribute,
+                                            .checkpoint_rounds = a->checkpoint_rounds,
+                                            .checkpoint_seconds = a->checkpoint_seconds};
     struct sigaction action = {.sa_handler = on_signal};
     action.sa_flags = (int)SA_RESETHAND; /* a second Ctrl-C ends it at once */
     (void)sigaction(SIGINT, &action, NULL);
@@ -303,6 +351,9 @@ static int run_loaded(const reef_experiment *e, const arguments *a, const char *
     reef_status status = reef_experiment_run(e, &wanted, &outcome, &error);
     if (d.terminal && !a->quiet) {
         fprintf(stderr, "\r\033[K");
+    }
+    if (engine && engine->rank > 0) { /* rank 0 says it */
+        return status == REEF_OK && !outcome.stopped ? EXIT_DONE : EXIT_FAILED;
     }
     if (status != REEF_OK) {
         fprintf(stderr, "reef run: %s\n", error.text);
@@ -315,30 +366,65 @@ static int run_loaded(const reef_experiment *e, const arguments *a, const char *
     return finish(e, a, folder, &outcome);
 }
 
-static int run_run(int argc, char **argv)
+/* The ranks of one machine share its cores. */
+static ptrdiff_t threads_for(const arguments *a, const reef_engine *engine)
 {
-    arguments a = {0};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (a->threads > 0 || !engine || engine->sharing < 2 || cores < 1) {
+        return a->threads;
+    }
+    return cores > engine->sharing ? cores / engine->sharing : 1;
+}
+
+/* With an engine all ranks load, and fail together. */
+static int load_and_run(const arguments *a, const reef_engine *engine)
+{
     char folder[PATH_SIZE];
     reef_context *context = NULL;
     reef_experiment *e = NULL;
+    reef_error error = {REEF_OK, ""};
+    int code = EXIT_DONE;
+    reef_status status = reef_context_create(&context, NULL, &error);
+    status = status == REEF_OK ? reef_context_set_threads(context, threads_for(a, engine), &error) : status;
+    status = status == REEF_OK ? reef_experiment_load(context, &e, a->file, a->overrides, a->override_count, &error)
+                               : status;
+    status = engine ? engine->ops->agree(engine, status, &error) : status;
+    if (status == REEF_OK) {
+        (void)snprintf(folder, sizeof folder, "results/%s", reef_experiment_name(e));
+        code = run_loaded(e, a, a->folder ? a->folder : folder, engine);
+    } else {
+        code = experiment_exit_code(status);
+        if (!engine || engine->rank == 0) {
+            fprintf(stderr, "reef run: %s\n", error.text);
+        }
+    }
+    reef_experiment_destroy(&e);
+    reef_context_destroy(&context);
+    return code;
+}
+
+static int run_run(int argc, char **argv)
+{
+    arguments a = {0};
     reef_error error;
+    bool ranks = ranks_wanted();
+    if (ranks && ranks_number() > 0 && !freopen("/dev/null", "w", stdout)) {
+        return EXIT_FAILED; /* one rank speaks */
+    }
     int code = read_arguments(argc, argv, &a);
     if (code) {
         return code;
     }
-    reef_status status = reef_context_create(&context, NULL, &error);
-    status = status == REEF_OK ? reef_context_set_threads(context, a.threads, &error) : status;
-    status =
-        status == REEF_OK ? reef_experiment_load(context, &e, a.file, a.overrides, a.override_count, &error) : status;
-    if (status == REEF_OK) {
-        (void)snprintf(folder, sizeof folder, "results/%s", reef_experiment_name(e));
-        code = run_loaded(e, &a, a.folder ? a.folder : folder);
-    } else {
-        fprintf(stderr, "reef run: %s\n", error.text);
-        code = experiment_exit_code(status);
+    reef_engine *engine = ranks ? ranks_start(&error) : NULL;
+    if (ranks && !engine) {
+        if (ranks_number() == 0) {
+            fprintf(stderr, "reef run: started on several ranks, but %s\n", error.text);
+        }
+        return EXIT_USAGE;
     }
-    reef_experiment_destroy(&e);
-    reef_context_destroy(&context);
+    a.quiet = a.quiet || (engine && engine->rank > 0);
+    code = load_and_run(&a, engine);
+    ranks_stop(&engine);
     return code;
 }
 

@@ -11,6 +11,7 @@
 #ifndef REEF_EXPERIMENT_H
 #define REEF_EXPERIMENT_H
 
+#include <reef/engine.h>
 #include <reef/graph.h>
 #include <signal.h>
 
@@ -51,6 +52,13 @@ typedef struct reef_progress {
     double value;
 } reef_progress;
 
+/* What is spread over the ranks of an engine. */
+typedef enum reef_distribute {
+    REEF_DISTRIBUTE_AUTO,   /* cells if each fits the memory of a rank, agents otherwise */
+    REEF_DISTRIBUTE_CELLS,  /* blocks of repetitions, each on one rank */
+    REEF_DISTRIBUTE_AGENTS, /* the agents of each run (strategies diffusion, local, oracle) */
+} reef_distribute;
+
 typedef struct reef_experiment_options {
     const char *folder; /* made if need be; NULL: nothing is written */
     bool resume;        /* cells that the folder has already are not run again */
@@ -60,6 +68,13 @@ typedef struct reef_experiment_options {
     void (*progress)(void *user, const reef_progress *progress);
     void *user;
     const volatile sig_atomic_t *stop; /* when it becomes non-zero the run ends soon, cleanly; NULL: never */
+    /* NULL: one process. Otherwise every rank loads the same experiment and calls run; the folder is one that all of them see, and must
+     * be given. Results have the same bytes as those of one process. */
+    const reef_engine *engine;
+    reef_distribute distribute;
+    /* With agents spread: a checkpoint at the first point of the curve after so many rounds, or seconds; 0: not by rounds, by 300 s. */
+    int64_t checkpoint_rounds;
+    double checkpoint_seconds;
 } reef_experiment_options;
 
 typedef struct reef_experiment_outcome {

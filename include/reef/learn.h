@@ -14,6 +14,7 @@
 
 #include <reef/agg.h>
 #include <reef/attack.h>
+#include <reef/engine.h>
 #include <reef/graph.h>
 #include <reef/problem.h>
 
@@ -36,6 +37,10 @@ typedef struct reef_run_setup {
     ptrdiff_t lanes;             /* R, 0: 1 */
     ptrdiff_t repetition;        /* number of lane 0's repetition */
     bool trust;                  /* keep the effective weights of every combine */
+    /* NULL: all agents in this process. Otherwise agents are spread over the engine's ranks (strategies diffusion, local, oracle): every
+     * rank makes the run from the same setup and calls the same functions; create, step, save, load and the metrics are collective.
+     * Models and metrics have the same bits as in one process. The engine must outlive the run. */
+    const reef_engine *engine;
 } reef_run_setup;
 
 /* Counters since round 0, over all lanes alike. */
@@ -60,8 +65,11 @@ REEF_API int64_t reef_run_round(const reef_run *run);
 REEF_API ptrdiff_t reef_run_agents(const reef_run *run);
 REEF_API ptrdiff_t reef_run_dimension(const reef_run *run); /* M */
 REEF_API ptrdiff_t reef_run_lanes(const reef_run *run);     /* R */
-/* w_k, M x R numbers; with a server the server's model for all agents it serves. Valid until the next step. */
+/* Whether the model of an agent is on this rank. */
+REEF_API bool reef_run_holds(const reef_run *run, ptrdiff_t agent);
+/* w_k, NULL if it is on another rank; M x R numbers; with a server the server's model for all agents it serves. Valid until the next step. */
 REEF_API const float *reef_run_model(const reef_run *run, ptrdiff_t agent);
+/* Over ranks: what concerns the receivers of this one. */
 REEF_API reef_run_counts reef_run_counts_of(const reef_run *run);
 /* True if the graph's weights were replaced by uniform ones, because the rule cannot use weights. */
 REEF_API bool reef_run_uniform(const reef_run *run);
@@ -75,7 +83,8 @@ REEF_API ptrdiff_t reef_run_trust(const reef_run *run, ptrdiff_t receiver, int32
 
 /* The state of a run, to go on with later: written atomically. Loading needs a run created from the same setup (checked), at any
  * round; it fails without changing the run if the file is not whole or not its own. Trust is not saved: it is known again after the
- * next round. */
+ * next round. Over ranks `path` becomes a manifest beside which each rank has a file, and any number of ranks may load it; a load that
+ * fails half-way there leaves the run unusable. */
 REEF_API reef_status reef_run_save(const reef_run *run, const char *path, reef_error *error);
 REEF_API reef_status reef_run_load(reef_run *run, const char *path, reef_error *error);
 
@@ -86,7 +95,7 @@ REEF_API reef_status reef_run_load(reef_run *run, const char *path, reef_error *
 REEF_API reef_status reef_run_msd(const reef_run *run, const double *p, double *msd, reef_error *error);
 /* Excess risk, mean over benign agents, per lane. */
 REEF_API reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *error);
-/* Mean over benign agents of |w_k - mean w|^2, per lane. */
+/* Mean over benign agents of |w_k - mean w|^2, per lane; NaN if ranks cannot reach each other, which the next step tells. */
 REEF_API void reef_run_consensus(const reef_run *run, double *distance);
 /* Mean over benign agents of the score of their models; agents with the same model are scored once. R must be 1. */
 REEF_API reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *error);

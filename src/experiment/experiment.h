@@ -6,6 +6,7 @@
  *   facts.c     what can be said of a cell without running it
  *   metrics.c   what is measured
  *   run.c       jobs (a cell, or its oracle) in items (blocks of repetitions) on all threads
+ *   ranks.c     the same on several ranks, and checkpoints
  *   store.c     results of one job in a file, for resume
  *   check.c     facts as text, warnings among them
  *   results.c   the tables and the manifest
@@ -175,6 +176,7 @@ reef_status rfi_world_set(rfi_world *world, ptrdiff_t index, reef_error *error);
 typedef struct rfi_block {
     bool oracle;
     ptrdiff_t lanes, repetition;
+    const reef_engine *engine; /* its agents are spread over these ranks; NULL: they are all here */
 } rfi_block;
 reef_status rfi_world_run(rfi_world *world, const rfi_block *block, reef_run **run, reef_error *error);
 /* Whether repetitions of this cell can run side by side. */

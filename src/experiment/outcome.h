@@ -53,6 +53,9 @@ reef_status rfi_store_write(const reef_context *context, const char *folder, con
 /* True if the folder has the results of exactly this job; the outcome must have been sized for it. */
 bool rfi_store_read(const reef_context *context, const char *folder, const char *key, rfi_outcome *outcome);
 
+/* Removes the file of a job. */
+void rfi_store_remove(const char *folder, const char *key);
+
 /* ---- results.c ---- */
 
 /* What the tables are made of. */

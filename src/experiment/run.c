@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "experiment/outcome.h"
+#include "experiment/ranks.h"
+#include "learn/ranks.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -48,7 +50,9 @@ typedef struct runner {
     reef_context **contexts; /* per worker */
     rfi_world **worlds;
     ptrdiff_t workers;
-    pthread_mutex_t lock; /* everything below, and blocks_done */
+    const reef_engine *engine; /* or NULL */
+    bool together;             /* all ranks run every block */
+    pthread_mutex_t lock;      /* everything below, and blocks_done */
     atomic_bool failed;
     reef_error error;
     reef_progress progress;
@@ -77,7 +81,13 @@ static void keep_error(runner *r, const reef_error *error)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* ---- one block ---- */
+/* A failure of one rank is one of all, where they work together. */
+static reef_status agree(const runner *r, reef_status status, reef_error *error)
+{
+    return r->together ? r->engine->ops->agree(r->engine, status, error) : status;
+}
+
+/* ---- statistics ---- */
 
 /* What a block works on. */
 typedef struct block_work {
@@ -138,14 +148,70 @@ static void take_steady(const block_work *work, rfi_outcome *part)
     part->repetitions = work->lanes;
 }
 
-/* *whole becomes true unless the run was told to stop. */
-static reef_status run_rounds(const runner *r, const job *j, reef_run *run, block_work *work, rfi_outcome *part,
-                              bool *whole, reef_error *error)
+/* ---- on all ranks together ---- */
+
+/* Checkpoints of a block under way. */
+typedef struct saving {
+    char path[FOLDER_SIZE]; /* "": none are made */
+    int64_t round;          /* of the last one */
+    double seconds;
+} saving;
+
+static bool is_due(const runner *r, const saving *s, const reef_run *run)
 {
-    reef_status status = REEF_OK;
-    for (ptrdiff_t p = 0; p < part->points && status == REEF_OK; p++) {
-        if (must_stop(r)) {
-            return REEF_OK;
+    const reef_experiment_options *o = r->options;
+    double seconds = o->checkpoint_seconds > 0 ? o->checkpoint_seconds : (o->checkpoint_rounds > 0 ? 1e30 : 300);
+    return (o->checkpoint_rounds > 0 && reef_run_round(run) - s->round >= o->checkpoint_rounds) ||
+           seconds_since(&r->start) - s->seconds >= seconds;
+}
+
+/* Before the next point: whether all stop, and whether a checkpoint is made first. Rank 0's clock decides. */
+static reef_status look_up(const runner *r, saving *s, reef_run *run, const block_work *work, const rfi_outcome *part,
+                           ptrdiff_t point, bool *stop, reef_error *error)
+{
+    const reef_engine *e = r->engine;
+    unsigned char flags[2] = {must_stop(r), e->rank == 0 && s->path[0] && is_due(r, s, run)};
+    reef_status status = e->ops->merge(e, flags, sizeof flags, error);
+    *stop = flags[0] != 0;
+    if (status == REEF_OK && s->path[0] && point > 0 && (flags[0] || flags[1])) {
+        const rfi_progress progress = {point, work->steady_points};
+        status = rfi_checkpoint_save(r->experiment->context, e, s->path, run, part, &progress, work->sums,
+                                     RFI_METRICS * work->lanes, error);
+        s->round = reef_run_round(run);
+        s->seconds = seconds_since(&r->start);
+    }
+    return status;
+}
+
+/* Goes on where the last checkpoint was made, if there is one. */
+static reef_status take_up(const runner *r, saving *s, reef_run *run, block_work *work, rfi_outcome *part,
+                           ptrdiff_t *point, reef_error *error)
+{
+    rfi_progress progress = {0, 0};
+    if (!r->options->resume || !s->path[0]) {
+        return REEF_OK;
+    }
+    reef_status status = rfi_checkpoint_load(r->experiment->context, r->engine, s->path, run, part, &progress,
+                                             work->sums, RFI_METRICS * work->lanes, error);
+    *point = (ptrdiff_t)progress.point;
+    work->steady_points = (ptrdiff_t)progress.steady_points;
+    s->round = reef_run_round(run);
+    return status == REEF_E_FILE ? REEF_OK : status;
+}
+
+/* ---- one block ---- */
+
+/* *whole becomes true unless the run was told to stop. */
+static reef_status run_rounds(const runner *r, const job *j, reef_run *run, block_work *work, saving *s,
+                              rfi_outcome *part, bool *whole, reef_error *error)
+{
+    ptrdiff_t first = 0;
+    reef_status status = r->together ? take_up(r, s, run, work, part, &first, error) : REEF_OK;
+    for (ptrdiff_t p = first; p < part->points && status == REEF_OK; p++) {
+        bool stop = must_stop(r);
+        status = r->together ? look_up(r, s, run, work, part, p, &stop, error) : REEF_OK;
+        if (stop || status != REEF_OK) {
+            return status;
         }
         status = reef_run_step(run, rfi_outcome_round(part, p) - reef_run_round(run), error);
         status = status == REEF_OK ? rfi_metric_eval(run, j->wanted, work->values, error) : status;
@@ -190,28 +256,42 @@ static reef_status keep_model(const runner *r, const rfi_world *world, const job
 static reef_status run_block(runner *r, rfi_world *world, const job *j, ptrdiff_t number, bool *whole,
                              reef_error *error)
 {
-    rfi_block block = {.oracle = j->oracle, .lanes = j->lanes, .repetition = number * j->lanes};
+    rfi_block block = {.oracle = j->oracle,
+                       .lanes = j->lanes,
+                       .repetition = number * j->lanes,
+                       .engine = r->together ? r->engine : NULL};
     rfi_outcome *part = &j->parts[number];
     reef_run *run = NULL;
     if (block.lanes > j->numbers.runs - block.repetition) {
         block.lanes = (ptrdiff_t)j->numbers.runs - block.repetition;
     }
+    saving checkpoints = {.path = ""};
     reef_status status = rfi_world_set(world, j->cell, error);
+    if (r->together && r->options->folder && status == REEF_OK) {
+        status = rfi_checkpoint_path(r->options->folder, j->key, number, checkpoints.path, error);
+    }
+    status = agree(r, status, error);
     status = status == REEF_OK ? rfi_world_run(world, &block, &run, error) : status;
     if (status != REEF_OK) {
         return status;
     }
+    checkpoints.seconds = seconds_since(&r->start);
     block_work work = {.lanes = block.lanes};
-    if (take_work(j, world->context, &work) &&
-        rfi_outcome_init(part, r->experiment->context, &j->numbers, j->wanted, j->agents)) {
-        part->theory = number == 0 ? rfi_world_theory(world) : (double)NAN;
-        status = run_rounds(r, j, run, &work, part, whole, error);
-        if (status == REEF_OK && *whole && number == 0) {
-            status = keep_model(r, world, j, run, error);
-            *whole = status == REEF_OK;
-        }
-    } else {
+    if (!take_work(j, world->context, &work) ||
+        !rfi_outcome_init(part, r->experiment->context, &j->numbers, j->wanted, j->agents)) {
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for the results of a cell");
+    }
+    status = agree(r, status, error);
+    if (status == REEF_OK) {
+        part->theory = number == 0 ? rfi_world_theory(world) : (double)NAN;
+        status = run_rounds(r, j, run, &work, &checkpoints, part, whole, error);
+    }
+    if (status == REEF_OK && *whole && number == 0 && !r->together) {
+        status = keep_model(r, world, j, run, error);
+        *whole = status == REEF_OK;
+    }
+    if (*whole && checkpoints.path[0]) {
+        rfi_ranks_forget(run, checkpoints.path);
     }
     rfi_release(world->context, work.values);
     reef_run_destroy(&run);
@@ -232,7 +312,9 @@ static reef_status finish_job(runner *r, job *j, reef_error *error)
         rfi_outcome_fini(&j->parts[i], context);
     }
     j->done = true;
-    return r->folder[0] ? rfi_store_write(context, r->folder, j->key, &j->outcome, error) : REEF_OK;
+    return r->folder[0] && !(r->together && r->engine->rank)
+               ? rfi_store_write(context, r->folder, j->key, &j->outcome, error)
+               : REEF_OK;
 }
 
 /* The first metric's steady state, in the unit in which it is shown. */
@@ -247,6 +329,38 @@ static void show_job(const job *j, reef_progress *progress)
     progress->finished = j->oracle ? -1 : j->cell;
     progress->metric = rfi_metric_name((rfi_metric)metric);
     progress->value = decibels ? 10 * log10(mean) : mean;
+}
+
+/* Blocks of a job that may be on different ranks are left in the folder, for rank 0 to merge. */
+static bool name_block(const runner *r, const job *j, ptrdiff_t block, char *key)
+{
+    return r->engine && !r->together && j->blocks > 1 &&
+           snprintf(key, RFI_PRINT_SIZE, "%sblock %td\n", j->key, block) < RFI_PRINT_SIZE;
+}
+
+/* True if the folder has it from before. */
+static bool has_block(const runner *r, const job *j, ptrdiff_t block, char *key)
+{
+    const reef_context *context = r->experiment->context;
+    rfi_outcome *part = &j->parts[block];
+    if (!r->options->resume || !name_block(r, j, block, key) ||
+        !rfi_outcome_init(part, context, &j->numbers, j->wanted, j->agents)) {
+        return false;
+    }
+    bool there = rfi_store_read(context, r->folder, key, part);
+    rfi_outcome_fini(part, context);
+    return there;
+}
+
+static reef_status leave_block(const runner *r, const job *j, ptrdiff_t block, char *key, reef_error *error)
+{
+    const reef_context *context = r->experiment->context;
+    reef_status status = REEF_OK;
+    if (name_block(r, j, block, key)) {
+        status = rfi_store_write(context, r->folder, key, &j->parts[block], error);
+        rfi_outcome_fini(&j->parts[block], context);
+    }
+    return status;
 }
 
 static void report(runner *r, const job *j, bool last)
@@ -268,7 +382,8 @@ static void report(runner *r, const job *j, bool last)
 static bool is_last(runner *r, job *j)
 {
     pthread_mutex_lock(&r->lock);
-    bool last = ++j->blocks_done == j->blocks;
+    bool elsewhere = r->engine && !r->together && j->blocks > 1; /* rank 0 merges them in the end */
+    bool last = ++j->blocks_done == j->blocks && !elsewhere;
     pthread_mutex_unlock(&r->lock);
     return last;
 }
@@ -279,7 +394,8 @@ static bool is_last(runner *r, job *j)
 static reef_status make_context(const runner *r, reef_context **context, reef_error *error)
 {
     const reef_context *from = r->experiment->context;
-    ptrdiff_t threads = r->item_count < r->workers ? r->workers / r->item_count : 1;
+    ptrdiff_t items = r->together ? 1 : r->item_count;
+    ptrdiff_t threads = items < r->workers ? r->workers / items : 1;
     reef_status status = reef_context_create(context, from ? &from->allocator : NULL, error);
     status = status == REEF_OK ? reef_context_set_threads(*context, threads, error) : status;
     for (ptrdiff_t i = 0; from && i < from->rule_count && status == REEF_OK; i++) {
@@ -307,20 +423,128 @@ static void run_item(void *user, ptrdiff_t part, ptrdiff_t worker)
     job *j = &r->jobs[r->items[part].job];
     reef_error error = {REEF_OK, ""};
     bool whole = false;
-    if (must_stop(r)) {
+    if (must_stop(r) && !r->together) {
         return;
     }
     reef_status status = r->worlds[worker] ? REEF_OK : make_world(r, worker, &error);
+    status = agree(r, status, &error);
     if (status == REEF_OK) {
         status = run_block(r, r->worlds[worker], j, r->items[part].block, &whole, &error);
     }
     bool last = whole && is_last(r, j);
     status = last ? finish_job(r, j, &error) : status;
+    status = whole ? agree(r, status, &error) : status;
     if (status != REEF_OK) {
         keep_error(r, &error);
     } else if (whole) {
         report(r, j, last);
     }
+}
+
+/* ---- ranks ---- */
+
+/* An item of this rank. */
+static void run_own_item(void *user, ptrdiff_t part, ptrdiff_t worker)
+{
+    runner *r = user;
+    ptrdiff_t i = part * r->engine->size + r->engine->rank;
+    job *j = &r->jobs[r->items[i].job];
+    ptrdiff_t block = r->items[i].block;
+    reef_error error = {REEF_OK, ""};
+    char *key = rfi_allocate(r->experiment->context, RFI_PRINT_SIZE);
+    reef_status status = key ? REEF_OK : rfi_fail(&error, REEF_E_NOMEM, "no memory for a cell");
+    if (status == REEF_OK && !has_block(r, j, block, key)) {
+        run_item(r, i, worker);
+        if (j->blocks > 1 && j->parts[block].moments && !must_stop(r)) {
+            status = leave_block(r, j, block, key, &error);
+        }
+    }
+    rfi_release(r->experiment->context, key);
+    if (status != REEF_OK) {
+        keep_error(r, &error);
+    }
+}
+
+/* All items of this rank, or all items by all ranks. */
+static reef_status run_on_ranks(runner *r, reef_error *error)
+{
+    const reef_engine *e = r->engine;
+    reef_status status = REEF_OK;
+    if (r->together) {
+        for (ptrdiff_t i = 0; i < r->item_count && !atomic_load(&r->failed); i++) {
+            bool stop = must_stop(r);
+            status = rfi_ranks_any(e, &stop, error);
+            if (stop || status != REEF_OK) {
+                break;
+            }
+            run_item(r, i, 0);
+        }
+    } else {
+        ptrdiff_t own = (r->item_count - e->rank + e->size - 1) / e->size;
+        rfi_pool_run(r->experiment->context, r->workers, own > 0 ? own : 0, run_own_item, r);
+    }
+    if (status == REEF_OK && atomic_load(&r->failed)) {
+        status = rfi_fail(error, r->error.status, "%s", r->error.text);
+    }
+    return e->ops->agree(e, status, error);
+}
+
+/* Rank 0 takes what the others have left; the others have nothing more to do. */
+static reef_status collect_job(runner *r, job *j, char *key, reef_error *error)
+{
+    const reef_context *context = r->experiment->context;
+    bool there = true;
+    if (j->blocks == 1) {
+        there = rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents) &&
+                rfi_store_read(context, r->folder, j->key, &j->outcome);
+        j->done = there;
+        return REEF_OK;
+    }
+    for (ptrdiff_t b = 0; b < j->blocks && there; b++) {
+        rfi_outcome_fini(&j->parts[b], context);
+        there = name_block(r, j, b, key) &&
+                rfi_outcome_init(&j->parts[b], context, &j->numbers, j->wanted, j->agents) &&
+                rfi_store_read(context, r->folder, key, &j->parts[b]);
+    }
+    reef_status status = there ? finish_job(r, j, error) : REEF_OK;
+    for (ptrdiff_t b = 0; b < j->blocks && j->done && status == REEF_OK; b++) {
+        if (name_block(r, j, b, key)) {
+            rfi_store_remove(r->folder, key);
+        }
+    }
+    return status;
+}
+
+static reef_status collect(runner *r, reef_error *error)
+{
+    char *key = rfi_allocate(r->experiment->context, RFI_PRINT_SIZE);
+    reef_status status = key ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for the results");
+    for (ptrdiff_t i = 0; i < r->job_count && status == REEF_OK && r->engine->rank == 0 && !r->together; i++) {
+        if (!r->jobs[i].done) {
+            status = collect_job(r, &r->jobs[i], key, error);
+        }
+    }
+    rfi_release(r->experiment->context, key);
+    return status;
+}
+
+/* What rank 0 has found in the folder is done. */
+static reef_status share_done(runner *r, reef_error *error)
+{
+    unsigned char *done = rfi_allocate_many(r->experiment->context, r->job_count, 1);
+    reef_status status = done ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for the cells");
+    status = r->engine->ops->agree(r->engine, status, error);
+    for (ptrdiff_t i = 0; status == REEF_OK && i < r->job_count; i++) {
+        done[i] = r->engine->rank == 0 && r->jobs[i].done;
+    }
+    if (status == REEF_OK) {
+        status = r->engine->ops->merge(r->engine, done, (size_t)r->job_count, error);
+    }
+    for (ptrdiff_t i = 0; status == REEF_OK && i < r->job_count; i++) {
+        r->jobs[i].done = done[i];
+    }
+    rfi_release(r->experiment->context, done);
+    return status;
 }
 
 /* ---- preparing ---- */
@@ -432,6 +656,9 @@ static reef_status make_items(runner *r, reef_error *error)
         r->progress.cells += !r->jobs[i].done;
     }
     r->progress.items = r->item_count;
+    if (r->engine && !r->together) { /* of this rank */
+        r->progress.items = (r->item_count - r->engine->rank + r->engine->size - 1) / r->engine->size;
+    }
     r->items = take(r, r->item_count, sizeof *r->items);
     r->contexts = take(r, r->workers, sizeof(void *));
     r->worlds = take(r, r->workers, sizeof(void *));
@@ -518,24 +745,59 @@ static void free_runner(runner *r)
     rfi_release(context, r);
 }
 
-static reef_status run_all(runner *r, reef_experiment_outcome *outcome, reef_error *error)
+/* Where the agents of a cell are spread over ranks nobody has all models, nor what each agent is trusted. */
+static reef_status limit_wishes(runner *r, reef_error *error)
 {
+    for (ptrdiff_t i = 0; r->together && i < r->job_count; i++) {
+        r->jobs[i].agents = 0;
+    }
+    if (r->together && r->options->models) {
+        return rfi_fail(error, REEF_E_ARG, "models are kept only of cells that one rank runs (--distribute cells)");
+    }
+    return REEF_OK;
+}
+
+static reef_status prepare(runner *r, reef_experiment_outcome *outcome, reef_error *error)
+{
+    const reef_engine *e = r->engine;
     reef_status status = make_folders(r, error);
     status = status == REEF_OK ? make_jobs(r, error) : status;
-    if (status == REEF_OK && r->folder[0] && r->options->resume) {
+    status = e ? e->ops->agree(e, status, error) : status;
+    status = e && status == REEF_OK ? rfi_ranks_choose(r->experiment, r->options, &r->together, error) : status;
+    status = status == REEF_OK ? limit_wishes(r, error) : status;
+    if (status == REEF_OK && r->folder[0] && r->options->resume && (!e || e->rank == 0)) {
         load_jobs(r, outcome);
     }
+    status = e && status == REEF_OK ? share_done(r, error) : status;
     status = status == REEF_OK ? make_items(r, error) : status;
+    return e ? e->ops->agree(e, status, error) : status;
+}
+
+static reef_status run_all(runner *r, reef_experiment_outcome *outcome, reef_error *error)
+{
+    const reef_engine *e = r->engine;
+    reef_status status = prepare(r, outcome, error);
     if (status != REEF_OK) {
         return status;
     }
-    rfi_pool_run(r->experiment->context, r->workers, r->item_count, run_item, r);
-    outcome->seconds = seconds_since(&r->start);
-    if (atomic_load(&r->failed)) {
-        return rfi_fail(error, r->error.status, "%s", r->error.text);
+    if (e) {
+        status = run_on_ranks(r, error);
+        status = status == REEF_OK ? e->ops->agree(e, collect(r, error), error) : status;
+    } else {
+        rfi_pool_run(r->experiment->context, r->workers, r->item_count, run_item, r);
     }
-    outcome->stopped = !all_done(r);
-    return outcome->stopped || !r->options->folder ? REEF_OK : write_results(r, outcome->seconds, error);
+    outcome->seconds = seconds_since(&r->start);
+    if (!e && atomic_load(&r->failed)) {
+        status = rfi_fail(error, r->error.status, "%s", r->error.text);
+    }
+    outcome->stopped = !(e && e->rank) && !all_done(r);
+    if (status == REEF_OK && e) {
+        status = rfi_ranks_any(e, &outcome->stopped, error);
+    }
+    if (status == REEF_OK && !outcome->stopped && r->options->folder && !(e && e->rank)) {
+        status = write_results(r, outcome->seconds, error);
+    }
+    return e ? e->ops->agree(e, status, error) : status;
 }
 
 reef_status reef_experiment_run(const reef_experiment *experiment, const reef_experiment_options *options,
@@ -546,6 +808,9 @@ reef_status reef_experiment_run(const reef_experiment *experiment, const reef_ex
     if (!experiment) {
         return rfi_fail(error, REEF_E_ARG, "reef_experiment_run: experiment is NULL");
     }
+    if (options && options->engine && !options->folder) {
+        return rfi_fail(error, REEF_E_ARG, "an experiment on several ranks needs a folder");
+    }
     runner *r = rfi_allocate(experiment->context, sizeof *r);
     if (!r) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a run");
@@ -553,6 +818,7 @@ reef_status reef_experiment_run(const reef_experiment *experiment, const reef_ex
     memset(r, 0, sizeof *r);
     r->experiment = experiment;
     r->options = options ? options : &plain;
+    r->engine = r->options->engine;
     r->workers = rfi_context_workers(experiment->context);
     r->progress.finished = -1;
     (void)clock_gettime(CLOCK_MONOTONIC, &r->start);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char head[] = "reef cell, format 1, version ";
 static const char middle[] = "results\n";
@@ -101,4 +102,14 @@ bool rfi_store_read(const reef_context *context, const char *folder, const char 
     rfi_text_free(&want);
     rfi_file_free(context, &file);
     return good;
+}
+
+void rfi_store_remove(const char *folder, const char *key)
+{
+    char name[RFI_STORE_NAME];
+    char path[4096];
+    rfi_store_name(key, ".txt", name);
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path) {
+        (void)unlink(path);
+    }
 }

@@ -363,7 +363,8 @@ static reef_status create_run(rfi_world *w, const char *strategy, const rfi_bloc
                                   .seed = (uint64_t)w->cell.numbers.seed,
                                   .lanes = block->lanes,
                                   .repetition = block->repetition,
-                                  .trust = w->cell.numbers.trust && !block->oracle};
+                                  .trust = w->cell.numbers.trust && !block->oracle,
+                                  .engine = block->engine};
     return reef_run_create(w->context, run, &setup, error);
 }
 

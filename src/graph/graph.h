@@ -118,6 +118,9 @@ static inline bool rfi_counts(const reef_csr *csr, ptrdiff_t place)
 
 /* True if it is the same graph in every round and all of its links are always up. */
 bool rfi_links_fixed(const reef_links *links);
+/* The graphs that take turns. */
+ptrdiff_t rfi_links_graphs(const reef_links *links);
+const reef_graph *rfi_links_graph_at(const reef_links *links, ptrdiff_t index);
 /* A number that differs (but for chance) when spec, seed, graphs or weights differ. */
 uint64_t rfi_links_mark(const reef_links *links);
 

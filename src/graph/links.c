@@ -279,6 +279,16 @@ bool reef_links_always_up(const reef_links *links)
     return kinds[links->kind].is_up == NULL;
 }
 
+ptrdiff_t rfi_links_graphs(const reef_links *links)
+{
+    return links->count;
+}
+
+const reef_graph *rfi_links_graph_at(const reef_links *links, ptrdiff_t index)
+{
+    return links->graphs[index];
+}
+
 bool rfi_links_fixed(const reef_links *links)
 {
     return links->count == 1 && reef_links_always_up(links);

@@ -54,8 +54,11 @@ static void gradients(const reef_run *run, rfi_learner *learner, ptrdiff_t count
     for (ptrdiff_t i = 0; any && i < count; i++) {
         learner->flipped[i] = run->liar[learner->agents[i]];
     }
+    for (ptrdiff_t i = 0; run->ids && i < count; i++) {
+        learner->numbers[i] = run->ids[learner->agents[i]];
+    }
     const reef_batch batch = {.count = count,
-                              .agents = learner->agents,
+                              .agents = run->ids ? learner->numbers : learner->agents,
                               .models = learner->models,
                               .gradients = learner->gradients,
                               .flipped = any ? learner->flipped : NULL,
@@ -92,7 +95,7 @@ static void adapt_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, 
 void rfi_adapt_all(reef_run *run, const rfi_adaption *how)
 {
     rfi_adaption job = *how;
-    rfi_run_ranges(run, run->agents, run->chunk, adapt_range, &job);
+    rfi_run_ranges(run, run->own, run->chunk, adapt_range, &job);
 }
 
 void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step, float *models, float *to)

@@ -19,6 +19,7 @@ static void local_step(reef_run *run)
 
 const rfi_strategy rfi_strategy_local = {
     .head = {"local", "no cooperation: every agent by itself", "", fields, RFI_COUNT(fields), sizeof(baseline_params)},
+    .spreads = true,
     .adapt_offset = offsetof(baseline_params, adapt),
     .step = local_step,
 };
@@ -51,10 +52,10 @@ static void oracle_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to,
     (void)job;
     for (ptrdiff_t class = from; class < to; class ++) {
         ptrdiff_t k = run->class_first[class];
-        ptrdiff_t count = reef_links_eval(run->setup.links, run->round, k, learner->senders, learner->weights);
-        bool done = average_benign(run, k, learner->senders, learner->weights, count, rfi_row(run, run->w, k));
-        for (ptrdiff_t i = 0; i < count; i++) {
-            learner->counts.messages += rfi_others(run, class, learner->senders[i]);
+        rfi_hearing h = rfi_hear(run, learner, k);
+        bool done = average_benign(run, k, h.senders, h.weights, h.count, rfi_row(run, run->w, k));
+        for (ptrdiff_t i = 0; i < h.count; i++) {
+            learner->counts.messages += rfi_others(run, class, h.senders[i]);
         }
         run->class_failed[class] = !done;
         learner->counts.kept += done ? 0 : run->class_size[class];
@@ -64,6 +65,10 @@ static void oracle_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to,
 static void oracle_step(reef_run *run)
 {
     rfi_adapt_all(run, &(rfi_adaption){.at_models = true, .to = run->phi});
+    if (run->ranks) {
+        rfi_ranks_publish(run, run->phi);
+        rfi_ranks_receive(run);
+    }
     rfi_run_ranges(run, run->classes, 1, oracle_range, NULL);
     rfi_hand_out(run, run->phi, run->w);
 }
@@ -72,6 +77,7 @@ const rfi_strategy rfi_strategy_oracle = {
     .head = {"oracle", "diffusion that knows the liars and averages the others: the best one could hope for", "",
              fields, RFI_COUNT(fields), sizeof(baseline_params)},
     .needs_links = true,
+    .spreads = true,
     .adapt_offset = offsetof(baseline_params, adapt),
     .step = oracle_step,
 };

@@ -47,13 +47,13 @@ static uint64_t hash_problem(uint64_t hash, const reef_run *run)
     char text[SPEC_SIZE] = "";
     (void)reef_problem_print(problem, text, sizeof text);
     hash = hash_text(hash, text);
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         hash = kind->samples ? hash_number(hash, (uint64_t)kind->samples(reef_problem_state(problem), k)) : hash;
     }
     const float *zeros[1] = {run->zeros};
     float *gradients[1] = {learner->spare};
     for (int last = 0; last < 2; last++) {
-        int32_t agent = last ? (int32_t)(run->agents - 1) : 0;
+        int32_t agent = last ? (int32_t)(run->all - 1) : 0;
         const reef_batch batch = {.count = 1,
                                   .agents = &agent,
                                   .models = zeros,
@@ -76,7 +76,7 @@ static uint64_t fingerprint(const reef_run *run)
     unsigned char first = 0; /* byte of it: tells byte orders apart */
     memcpy(&first, &one, 1);
     const uint64_t numbers[] = {first,
-                                (uint64_t)run->agents,
+                                (uint64_t)run->all,
                                 (uint64_t)run->length,
                                 (uint64_t)run->lanes,
                                 run->setup.seed,
@@ -98,9 +98,10 @@ static uint64_t fingerprint(const reef_run *run)
         (void)reef_attack_print(run->setup.attack, text, sizeof text);
     }
     hash = hash_text(hash, text);
-    hash = hash_bytes(hash, run->liar, (size_t)run->agents * sizeof *run->liar);
+    const rfi_ranks *ranks = run->ranks;
+    hash = hash_bytes(hash, ranks ? ranks->liar : run->liar, (size_t)run->all * sizeof *run->liar);
     if (run->step_factor) {
-        hash = hash_bytes(hash, run->step_factor, (size_t)run->agents * sizeof *run->step_factor);
+        hash = hash_bytes(hash, ranks ? ranks->step_factor : run->step_factor, (size_t)run->all * sizeof(double));
     }
     return hash_problem(hash, run);
 }
@@ -176,12 +177,25 @@ static size_t state_size(reef_run *run)
 
 enum { HEAD = sizeof magic + sizeof(uint64_t), TAIL = sizeof(uint64_t) };
 
+reef_status rfi_run_save_with(reef_run *run, const char *path, const void *extra, size_t extra_size, reef_error *error)
+{
+    return rfi_ranks_save(run, path, fingerprint(run), extra, extra_size, error);
+}
+
+reef_status rfi_run_load_with(reef_run *run, const char *path, void *extra, size_t extra_size, reef_error *error)
+{
+    return rfi_ranks_load(run, path, fingerprint(run), extra, extra_size, error);
+}
+
 reef_status reef_run_save(const reef_run *run, const char *path, reef_error *error)
 {
     if (!run || !path) {
         return rfi_fail(error, REEF_E_ARG, "reef_run_save: %s is NULL", run ? "path" : "run");
     }
     reef_run *r = (reef_run *)(uintptr_t)run; /* only read */
+    if (run->ranks) {
+        return rfi_run_save_with(r, path, NULL, 0, error);
+    }
     size_t size = HEAD + state_size(r) + TAIL;
     unsigned char *bytes = rfi_allocate(run->context, size);
     if (!bytes) {
@@ -261,6 +275,9 @@ reef_status reef_run_load(reef_run *run, const char *path, reef_error *error)
     rfi_file file = {NULL, 0};
     if (!run || !path) {
         return rfi_fail(error, REEF_E_ARG, "reef_run_load: %s is NULL", run ? "path" : "run");
+    }
+    if (run->ranks) {
+        return rfi_run_load_with(run, path, NULL, 0, error);
     }
     size_t expected = HEAD + state_size(run) + TAIL;
     reef_status status = rfi_file_read(run->context, path, expected + 1, &file, error);

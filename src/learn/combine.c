@@ -14,16 +14,20 @@ enum { EXACT_SIZES = 8 };
 
 /* ---- who hears whom ---- */
 
-/* One receiver's neighbourhood in this round. */
-typedef struct hearing {
-    const int32_t *senders;
-    const double *weights;
-    ptrdiff_t count;
-} hearing;
+typedef rfi_hearing hearing;
 
-static hearing hear(const reef_run *run, rfi_learner *learner, ptrdiff_t k)
+rfi_hearing rfi_hear(const reef_run *run, rfi_learner *learner, ptrdiff_t k)
 {
     const reef_links *links = run->setup.links;
+    const rfi_ranks *ranks = run->ranks;
+    if (ranks && ranks->start) {
+        reef_csr csr = reef_graph_csr(reef_links_graph(links, run->round));
+        ptrdiff_t start = ranks->start[k];
+        return (hearing){ranks->senders + start, csr.weight + csr.start[run->ids[k]], ranks->start[k + 1] - start};
+    }
+    if (ranks) {
+        return (hearing){learner->senders, learner->live, rfi_ranks_hear(run, k, learner->senders, learner->live)};
+    }
     if (reef_links_always_up(links)) {
         reef_csr csr = reef_graph_csr(reef_links_graph(links, run->round));
         ptrdiff_t start = csr.start[k];
@@ -60,9 +64,9 @@ static void find_classes(reef_run *run, const reef_csr *csr, int32_t *table, ptr
         table[i] = -1;
     }
     run->classes = 0;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        ptrdiff_t at = (ptrdiff_t)(hash_column(csr, k) & (uint64_t)(places - 1));
-        while (table[at] >= 0 && !same_column(csr, table[at], k)) {
+    for (ptrdiff_t k = 0; k < run->own; k++) {
+        ptrdiff_t at = (ptrdiff_t)(hash_column(csr, rfi_id(run, k)) & (uint64_t)(places - 1));
+        while (table[at] >= 0 && !same_column(csr, rfi_id(run, table[at]), rfi_id(run, k))) {
             at = (at + 1) & (places - 1);
         }
         if (table[at] < 0) {
@@ -102,13 +106,20 @@ static reef_status classify(reef_run *run, reef_error *error)
         reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
         find_classes(run, &csr, table, places);
     } else {
-        run->classes = run->agents;
-        for (ptrdiff_t k = 0; k < run->agents; k++) {
+        run->classes = run->own;
+        for (ptrdiff_t k = 0; k < run->own; k++) {
             run->class_of[k] = run->class_first[k] = (int32_t)k;
         }
     }
+    if (run->ranks) {
+        rfi_ranks_sort_classes(run, table);
+    }
     for (ptrdiff_t k = 0; k < run->agents; k++) {
-        run->class_size[run->class_of[k]]++;
+        if (k < run->own) {
+            run->class_size[run->class_of[k]]++;
+        } else {
+            run->class_of[k] = -1;
+        }
     }
     rfi_release(run->context, table);
     return REEF_OK;
@@ -153,7 +164,7 @@ static reef_status find_sizes(reef_run *run, reef_error *error)
     }
     if (run->setup.links && reef_links_always_up(run->setup.links)) {
         reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
-        for (ptrdiff_t k = 0; k < run->agents; k++) {
+        for (ptrdiff_t k = 0; k < run->all; k++) {
             occurs[csr.start[k + 1] - csr.start[k]] = true;
         }
     }
@@ -176,12 +187,12 @@ static reef_status prepare_trial(reef_run *run, rfi_learner *learner, reef_error
     if (!run->setup.attack || !(reef_attack_traits(run->setup.attack) & REEF_ATTACK_RULE)) {
         return REEF_OK;
     }
-    learner->trial_rows = rfi_run_take(run, run->agents, sizeof(void *));
-    learner->trial_weights = rfi_run_take(run, run->agents, sizeof(double));
+    learner->trial_rows = rfi_run_take(run, run->all, sizeof(void *));
+    learner->trial_weights = rfi_run_take(run, run->all, sizeof(double));
     if (!learner->trial_rows || !learner->trial_weights) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for an attack that tries the rule on %td rows", run->agents);
     }
-    return make_plan(run, &learner->trial, run->agents, 1, error);
+    return make_plan(run, &learner->trial, run->all, 1, error);
 }
 
 static reef_status prepare_learner(reef_run *run, rfi_learner *learner, reef_error *error)
@@ -277,7 +288,7 @@ static reef_status try_size(reef_run *run, ptrdiff_t n, bool own, reef_error *er
 static reef_status try_sizes(reef_run *run, const reef_csr *csr, reef_error *error)
 {
     ptrdiff_t least = run->largest;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         ptrdiff_t n = csr->start[k + 1] - csr->start[k];
         least = n > 0 && n < least ? n : least;
     }
@@ -296,7 +307,7 @@ reef_status rfi_combine_try(reef_run *run, reef_error *error)
         return REEF_OK; /* the strategy knows how many the server will hear */
     }
     reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
-    for (ptrdiff_t k = 0; run->keeps_self && k < run->agents; k++) {
+    for (ptrdiff_t k = 0; run->keeps_self && k < run->all; k++) {
         if (reef_csr_find(&csr, k, k) < 0) {
             return rfi_fail(error, REEF_E_GRAPH,
                             "the rule keeps the receiver's own row, but agent %td does not hear "
@@ -339,6 +350,7 @@ typedef struct combination {
     float *honest; /* K rows: what all would send honestly, and what a receiver keeps */
     float *to;     /* K rows */
     bool by_receiver;
+    ptrdiff_t first; /* class that part 0 begins with */
 } combination;
 
 /* What receiver k gets from the sender at place i; NULL: nothing. `lies` counts the rows of lies made for k. */
@@ -411,7 +423,7 @@ static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const he
         learner->weights[i] = 0;
     }
     for (ptrdiff_t i = 0; run->states && i < applier->rows; i++) {
-        learner->ids[i] = i < h->count ? h->senders[i] : -1;
+        learner->ids[i] = i < h->count ? (int64_t)rfi_id(run, h->senders[i]) : -1;
     }
     const reef_input input = {.rows = learner->rows,
                               .weights = equal && h->count == applier->rows ? NULL : learner->weights,
@@ -429,7 +441,7 @@ static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const he
 static void combine_receiver(reef_run *run, rfi_learner *learner, const combination *c, ptrdiff_t class)
 {
     ptrdiff_t k = run->class_first[class];
-    hearing h = hear(run, learner, k);
+    hearing h = rfi_hear(run, learner, k);
     bool complete = false;
     float *out = rfi_row(run, c->to, k);
     ptrdiff_t self = h.count > 0 ? gather(run, learner, c, k, &h, &complete) : -1;
@@ -459,13 +471,14 @@ static void look_ahead(const reef_run *run, const reef_csr *csr, ptrdiff_t k)
 static void combine_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
 {
     enum { AHEAD = 12, MANY = 4096 };
-    bool ahead = run->plain && run->classes > MANY;
+    const combination *c = job;
+    bool ahead = run->plain && run->classes > MANY && !run->ranks;
     reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, run->round));
-    for (ptrdiff_t receiver = from; receiver < to; receiver++) {
+    for (ptrdiff_t receiver = c->first + from; receiver < c->first + to; receiver++) {
         if (ahead && receiver + AHEAD < run->classes) {
             look_ahead(run, &csr, run->class_first[receiver + AHEAD]);
         }
-        combine_receiver(run, learner, job, receiver);
+        combine_receiver(run, learner, c, receiver);
     }
 }
 
@@ -473,7 +486,7 @@ static void combine_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to
 void rfi_hand_out(reef_run *run, float *own, float *to)
 {
     size_t bytes = (size_t)run->length * sizeof(float);
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->own; k++) {
         ptrdiff_t first = run->class_first[run->class_of[k]];
         bool failed = run->class_failed[run->class_of[k]];
         if (to == run->w) {
@@ -487,14 +500,35 @@ void rfi_hand_out(reef_run *run, float *own, float *to)
     }
 }
 
+static void combine_classes(reef_run *run, combination *c, ptrdiff_t from, ptrdiff_t to)
+{
+    c->first = from;
+    rfi_run_ranges(run, to - from, to - from > 4 * RFI_CHUNK_AGENTS ? RFI_CHUNK_AGENTS : 1, combine_range, c);
+}
+
+/* Those who hear no other rank while the rows of the others are on their way. */
+static void combine_interior(reef_run *run, combination *c)
+{
+    enum { PARTS = 8 };
+    ptrdiff_t interior = run->ranks->interior;
+    for (ptrdiff_t i = 0; i < PARTS; i++) {
+        rfi_ranks_poke(run);
+        combine_classes(run, c, interior * i / PARTS, interior * (i + 1) / PARTS);
+    }
+    rfi_ranks_receive(run);
+}
+
 void rfi_combine_all(reef_run *run, float *own, float *to)
 {
-    combination c = {own, to, rfi_lies_by_receiver(run)};
-    rfi_run_ranges(run, run->classes, run->classes > 4 * RFI_CHUNK_AGENTS ? RFI_CHUNK_AGENTS : 1, combine_range, &c);
+    combination c = {own, to, rfi_lies_by_receiver(run), 0};
+    if (run->ranks) {
+        combine_interior(run, &c);
+    }
+    combine_classes(run, &c, run->ranks ? run->ranks->interior : 0, run->classes);
     if (run->shares_classes) {
         rfi_hand_out(run, own, to);
     } else if (to == run->w) {
-        for (ptrdiff_t k = 0; k < run->agents; k++) {
+        for (ptrdiff_t k = 0; k < run->own; k++) {
             run->home[k] = (int32_t)k;
         }
     }

@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-static bool attacks_now(const reef_run *run)
+bool rfi_attacks_now(const reef_run *run)
 {
-    return run->setup.attack && run->liars && reef_attack_active(run->setup.attack, run->round) &&
+    return run->setup.attack && run->all_liars && reef_attack_active(run->setup.attack, run->round) &&
            reef_attack_kind_of(run->setup.attack)->message;
 }
 
 bool rfi_lies_can_differ(const reef_run *run)
 {
-    if (!run->setup.attack || !run->liars || run->strategy->has_server) {
+    if (!run->setup.attack || !run->all_liars || run->strategy->has_server) {
         return false;
     }
     unsigned traits = reef_attack_traits(run->setup.attack);
@@ -23,7 +23,7 @@ bool rfi_lies_can_differ(const reef_run *run)
 
 bool rfi_lies_by_receiver(const reef_run *run)
 {
-    return attacks_now(run) && rfi_lies_can_differ(run);
+    return rfi_attacks_now(run) && rfi_lies_can_differ(run);
 }
 
 /* The rule in force, as an attack may try it. */
@@ -53,8 +53,7 @@ static bool is_present(const reef_run *run, ptrdiff_t k)
     return !run->present || run->present[k];
 }
 
-/* The row of a liar among those kept per liar. */
-static ptrdiff_t place_of(const reef_run *run, ptrdiff_t l)
+ptrdiff_t rfi_liar_place(const reef_run *run, ptrdiff_t l)
 {
     ptrdiff_t from = 0;
     ptrdiff_t to = run->liars - 1;
@@ -65,12 +64,17 @@ static ptrdiff_t place_of(const reef_run *run, ptrdiff_t l)
     return from;
 }
 
-static const float *previous_of(const reef_run *run, ptrdiff_t l)
+float *rfi_lie_row(const reef_run *run, ptrdiff_t l)
+{
+    return rfi_row(run, run->lies, rfi_liar_place(run, l));
+}
+
+const float *rfi_previous_of(const reef_run *run, ptrdiff_t l)
 {
     if (run->origin) {
         return run->origin;
     }
-    return run->before ? rfi_row(run, run->before, place_of(run, l)) : rfi_model(run, l);
+    return run->before ? rfi_row(run, run->before, rfi_liar_place(run, l)) : rfi_model(run, l);
 }
 
 static bool ask(reef_run *run, rfi_learner *learner, const reef_attack_view *view, float *out)
@@ -89,13 +93,13 @@ static reef_attack_view view_of(reef_run *run, rfi_learner *learner, float *hone
 {
     return (reef_attack_view){.round = run->round,
                               .seed = run->setup.seed,
-                              .liar = l,
+                              .liar = rfi_id(run, l),
                               .receiver = -1,
                               .length = run->length,
                               .lanes = run->lanes,
                               .repetition = run->setup.repetition,
                               .own = rfi_row(run, honest, l),
-                              .previous = previous_of(run, l),
+                              .previous = rfi_previous_of(run, l),
                               .receiver_model = run->origin,
                               .rows = run->known,
                               .known = run->known_count,
@@ -109,13 +113,18 @@ static void look_round(reef_run *run, float *honest)
 {
     bool liars = run->setup.attack && reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_LIARS;
     run->honest_present = run->liars_present = run->known_count = 0;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t i = 0; i < run->agents; i++) {
+        ptrdiff_t k = run->ranks ? run->ranks->order[i] : i;
         if (is_present(run, k)) {
             *(run->liar[k] ? &run->liars_present : &run->honest_present) += 1;
             if (run->known && run->liar[k] == liars) {
                 run->known[run->known_count++] = rfi_row(run, honest, k);
             }
         }
+    }
+    if (run->ranks) { /* where nobody is ever absent */
+        run->liars_present = run->all_liars;
+        run->honest_present = run->all - run->all_liars;
     }
 }
 
@@ -138,7 +147,7 @@ static void delay_lies(reef_run *run)
 {
     int64_t now = run->round % run->depth;
     int64_t then = (run->round + 1) % run->depth; /* the oldest in the ring */
-    for (ptrdiff_t i = 0; i < run->liars; i++) {
+    for (ptrdiff_t i = 0; i < run->own_liars; i++) {
         ptrdiff_t l = run->liar_list[i];
         float *kept = rfi_row(run, run->past, now * run->liars + i);
         run->past_sent[now * run->liars + i] = run->sent[l] != NULL;
@@ -161,7 +170,7 @@ static bool lies_are_same(const reef_run *run)
     return same && (liars || run->honest_present > 0 || !(traits & REEF_ATTACK_ROWS));
 }
 
-void rfi_lie(reef_run *run, float *honest)
+static void make_lies(reef_run *run, float *honest)
 {
     run->plain = !run->present && !run->liars ? honest : NULL;
     if (run->plain) {
@@ -171,27 +180,38 @@ void rfi_lie(reef_run *run, float *honest)
         run->sent[k] = is_present(run, k) ? rfi_row(run, honest, k) : NULL;
     }
     look_round(run, honest);
-    if (!attacks_now(run) || rfi_lies_by_receiver(run)) {
+    if (!rfi_attacks_now(run) || rfi_lies_by_receiver(run)) {
         if (run->past) {
             delay_lies(run);
         }
         return;
     }
     ptrdiff_t first = 0; /* liar that takes part */
-    while (first < run->liars && !is_present(run, run->liar_list[first])) {
+    while (first < run->own_liars && !is_present(run, run->liar_list[first])) {
         first++;
     }
-    if (first < run->liars && lies_are_same(run)) { /* one lie for all */
+    if (first < run->own_liars && lies_are_same(run)) { /* one lie for all */
         lie_range(run, honest, first, first + 1, &run->learners[0]);
-        for (ptrdiff_t i = first + 1; i < run->liars; i++) {
+        for (ptrdiff_t i = first + 1; i < run->own_liars; i++) {
             ptrdiff_t l = run->liar_list[i];
             run->sent[l] = is_present(run, l) ? run->sent[run->liar_list[first]] : NULL;
         }
     } else {
-        rfi_run_ranges(run, run->liars, 1, lie_range, honest);
+        rfi_run_ranges(run, run->own_liars, 1, lie_range, honest);
     }
     if (run->past) {
         delay_lies(run);
+    }
+}
+
+void rfi_lie(reef_run *run, float *honest)
+{
+    if (run->ranks) {
+        rfi_ranks_know(run, honest);
+    }
+    make_lies(run, honest);
+    if (run->ranks) {
+        rfi_ranks_send(run, honest);
     }
 }
 
@@ -199,7 +219,7 @@ bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l,
                 ptrdiff_t count, float *out)
 {
     reef_attack_view view = view_of(run, learner, honest, l);
-    view.receiver = k;
+    view.receiver = rfi_id(run, k);
     view.receiver_model = rfi_model(run, k);
     view.liars = 0;
     for (ptrdiff_t i = 0; i < count; i++) {
@@ -220,6 +240,7 @@ bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l,
 
 reef_status rfi_before_prepare(reef_run *run, reef_error *error)
 {
+    run->sends_old = true;
     if (!run->setup.attack || !run->liars) {
         return REEF_OK;
     }

@@ -1,5 +1,5 @@
-/* What is measured, over the benign agents. Agents that share a model are counted, not computed, again. Sums in double precision and
- * in the order of agents. */
+/* What is measured, over the benign agents: a value per agent, then their sum in the order of agents. Over ranks the values are put side
+ * by side first, so the bits are the same. Agents that share a model share the value too. Sums in double precision. */
 #include "base/error.h"
 #include "learn/run.h"
 
@@ -18,50 +18,91 @@ static const float *row_at(const reef_run *run, ptrdiff_t row)
     return run->serves_all ? run->server : run->w + row * run->stride;
 }
 
-/* run->members[row] = benign agents whose model it is; returns their number. */
-static ptrdiff_t count_members(const reef_run *run)
+static double benign_count(const reef_run *run)
 {
+    return (double)(run->all - run->all_liars);
+}
+
+/* Behind the values of the agents: M x R numbers, then M. */
+static double *target_of(const reef_run *run)
+{
+    enum { AT_LEAST = 6 };
+    return run->numbers + run->all * (run->lanes > AT_LEAST ? run->lanes : AT_LEAST);
+}
+
+/* Values of agent k, whose model is `row`: `width` numbers. */
+typedef void (*measuring)(const reef_run *run, ptrdiff_t k, const float *row, double *values);
+
+/* Whose values are the same. */
+typedef enum sharing { BY_NONE, BY_ROW, BY_CLASS } sharing;
+
+/* The values of all benign agents, by their numbers in the network. */
+static reef_status measure_all(const reef_run *run, measuring measure, ptrdiff_t width, sharing how, reef_error *error)
+{
+    double *values = run->numbers;
+    size_t bytes = (size_t)width * sizeof *values;
+    memset(values, 0, (size_t)run->all * bytes);
     memset(run->members, 0, (size_t)run->agents * sizeof *run->members);
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        run->members[row_of(run, k)] += !run->liar[k];
+    for (ptrdiff_t k = 0; k < run->own; k++) {
+        ptrdiff_t group = how == BY_CLASS ? run->class_of[k] : row_of(run, k);
+        int32_t *first = &run->members[group]; /* whose values they are, plus one */
+        double *to = values + rfi_id(run, k) * width;
+        if (run->liar[k]) {
+            continue;
+        }
+        if (how != BY_NONE && *first) {
+            memcpy(to, values + rfi_id(run, *first - 1) * width, bytes);
+        } else {
+            measure(run, k, row_at(run, row_of(run, k)), to);
+            *first = (int32_t)k + 1;
+        }
     }
-    return run->agents - run->liars;
+    const reef_engine *e = run->ranks ? run->ranks->engine : NULL;
+    return e ? e->ops->merge(e, values, (size_t)run->all * bytes, error) : REEF_OK;
+}
+
+static void sum_all(const reef_run *run, ptrdiff_t width, double *sums)
+{
+    memset(sums, 0, (size_t)width * sizeof *sums);
+    for (ptrdiff_t id = 0; id < run->all; id++) {
+        for (ptrdiff_t i = 0; i < width && !rfi_is_liar(run, id); i++) {
+            sums[i] += run->numbers[id * width + i];
+        }
+    }
+}
+
+/* Means over the benign agents. */
+static reef_status mean_all(const reef_run *run, measuring measure, ptrdiff_t width, sharing how, double *means,
+                            reef_error *error)
+{
+    reef_status status = measure_all(run, measure, width, how, error);
+    sum_all(run, width, means);
+    for (ptrdiff_t i = 0; i < width; i++) {
+        means[i] /= benign_count(run);
+    }
+    return status;
 }
 
 /* p as given, or equal shares of the benign agents. */
 static const double *shares_of(const reef_run *run, const double *p)
 {
     double *equal = run->numbers;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        equal[k] = run->liar[k] ? 0 : 1 / (double)(run->agents - run->liars);
+    for (ptrdiff_t id = 0; id < run->all; id++) {
+        equal[id] = rfi_is_liar(run, id) ? 0 : 1 / benign_count(run);
     }
     return p ? p : equal;
 }
 
-/* distance[r] += members * |row - target|^2 in repetition r; target: M x R. */
-static void add_distances(const reef_run *run, const float *row, const double *target, double members, double *distance)
+/* |row - target|^2 in each repetition. */
+static void measure_distance(const reef_run *run, ptrdiff_t k, const float *row, double *values)
 {
+    const double *target = target_of(run);
+    (void)k;
     for (ptrdiff_t m = 0; m < run->dimension; m++) {
         for (ptrdiff_t r = 0; r < run->lanes; r++) {
             double d = (double)row[m * run->lanes + r] - target[m * run->lanes + r];
-            distance[r] += members * (d * d);
+            values[r] += d * d;
         }
-    }
-}
-
-static void mean_distance(const reef_run *run, const double *target, double *distance)
-{
-    ptrdiff_t benign = count_members(run);
-    for (ptrdiff_t r = 0; r < run->lanes; r++) {
-        distance[r] = 0;
-    }
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        if (run->members[k]) {
-            add_distances(run, row_at(run, k), target, run->members[k], distance);
-        }
-    }
-    for (ptrdiff_t r = 0; r < run->lanes; r++) {
-        distance[r] /= (double)benign;
     }
 }
 
@@ -71,7 +112,7 @@ reef_status reef_run_msd(const reef_run *run, const double *p, double *msd, reef
     if (!kind->optimum) {
         return rfi_fail(error, REEF_E_ARG, "%s does not know its optimum: no MSD", kind->kind.name);
     }
-    double *target = run->numbers + run->agents;
+    double *target = target_of(run);
     double *one = target + run->length;
     const double *shares = shares_of(run, p);
     for (ptrdiff_t r = 0; r < run->lanes; r++) {
@@ -80,8 +121,20 @@ reef_status reef_run_msd(const reef_run *run, const double *p, double *msd, reef
             target[m * run->lanes + r] = one[m];
         }
     }
-    mean_distance(run, target, msd);
-    return REEF_OK;
+    return mean_all(run, measure_distance, run->lanes, BY_ROW, msd, error);
+}
+
+static void measure_excess(const reef_run *run, ptrdiff_t k, const float *row, double *values)
+{
+    const reef_problem_kind *kind = reef_problem_kind_of(run->setup.problem);
+    double *one = target_of(run) + run->length;
+    for (ptrdiff_t r = 0; r < run->lanes; r++) {
+        for (ptrdiff_t m = 0; m < run->dimension; m++) {
+            one[m] = (double)row[m * run->lanes + r];
+        }
+        values[r] = kind->excess(reef_problem_state(run->setup.problem), rfi_id(run, k), run->round,
+                                 run->setup.repetition + r, one);
+    }
 }
 
 reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *error)
@@ -90,36 +143,51 @@ reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *err
     if (!kind->excess) {
         return rfi_fail(error, REEF_E_ARG, "%s does not know its excess risk", kind->kind.name);
     }
-    double *one = run->numbers + run->agents + run->length;
-    for (ptrdiff_t r = 0; r < run->lanes; r++) {
-        excess[r] = 0;
-        for (ptrdiff_t k = 0; k < run->agents; k++) {
-            const float *row = row_at(run, row_of(run, k));
-            for (ptrdiff_t m = 0; m < run->dimension; m++) {
-                one[m] = (double)row[m * run->lanes + r];
-            }
-            if (!run->liar[k]) {
-                excess[r] +=
-                    kind->excess(reef_problem_state(run->setup.problem), k, run->round, run->setup.repetition + r, one);
-            }
+    return mean_all(run, measure_excess, run->lanes, BY_NONE, excess, error);
+}
+
+/* Mean of the benign models: sums in the order of agents, coordinate by coordinate. */
+static reef_status mean_model(const reef_run *run, double *mean, reef_error *error)
+{
+    memset(mean, 0, (size_t)run->length * sizeof *mean);
+    if (run->ranks) {
+        return rfi_ranks_mean(run, mean, error);
+    }
+    for (ptrdiff_t k = 0; k < run->agents; k++) {
+        const float *row = row_at(run, row_of(run, k));
+        for (ptrdiff_t i = 0; !run->liar[k] && i < run->length; i++) {
+            mean[i] += (double)row[i];
         }
-        excess[r] /= (double)(run->agents - run->liars);
+    }
+    for (ptrdiff_t i = 0; i < run->length; i++) {
+        mean[i] /= benign_count(run);
     }
     return REEF_OK;
 }
 
 void reef_run_consensus(const reef_run *run, double *distance)
 {
-    double *mean = run->numbers + run->agents;
-    ptrdiff_t benign = count_members(run);
-    memset(mean, 0, (size_t)run->length * sizeof *mean);
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        const float *row = row_at(run, k);
-        for (ptrdiff_t i = 0; run->members[k] && i < run->length; i++) {
-            mean[i] += run->members[k] * (double)row[i] / (double)benign;
-        }
+    reef_error error = {REEF_OK, ""};
+    reef_status status = mean_model(run, target_of(run), &error);
+    status = status == REEF_OK ? mean_all(run, measure_distance, run->lanes, BY_ROW, distance, &error) : status;
+    for (ptrdiff_t r = 0; status != REEF_OK && r < run->lanes; r++) {
+        distance[r] = (double)NAN;
     }
-    mean_distance(run, mean, distance);
+    if (status != REEF_OK && run->ranks) {
+        run->ranks->status = status;
+        run->ranks->error = error;
+    }
+}
+
+static void measure_score(const reef_run *run, ptrdiff_t k, const float *row, double *values)
+{
+    const reef_problem_kind *kind = reef_problem_kind_of(run->setup.problem);
+    reef_score one = {(double)NAN, (double)NAN, (double)NAN};
+    (void)k;
+    kind->score(reef_problem_state(run->setup.problem), row, &one, run->learners[0].batch_work);
+    values[0] = one.loss;
+    values[1] = one.accuracy;
+    values[2] = one.worst_accuracy;
 }
 
 reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *error)
@@ -128,29 +196,24 @@ reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *e
     if (!kind->score || run->lanes != 1) {
         return rfi_fail(error, REEF_E_ARG, kind->score ? "scores need lanes = 1" : "%s has no score", kind->kind.name);
     }
-    ptrdiff_t benign = count_members(run);
-    *score = (reef_score){0, 0, 0};
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        if (run->members[k]) {
-            reef_score one = {(double)NAN, (double)NAN, (double)NAN};
-            double share = (double)run->members[k] / (double)benign;
-            kind->score(reef_problem_state(run->setup.problem), row_at(run, k), &one, run->learners[0].batch_work);
-            score->loss += share * one.loss;
-            score->accuracy += share * one.accuracy;
-            score->worst_accuracy += share * one.worst_accuracy;
-        }
-    }
-    return REEF_OK;
+    double means[3];
+    reef_status status = mean_all(run, measure_score, 3, BY_ROW, means, error);
+    *score = (reef_score){means[0], means[1], means[2]};
+    return status;
 }
 
 /* ---- trust ---- */
 
-/* Sums over receivers. */
-typedef struct trust_sums {
-    double honest, liars; /* effective weight over fair share */
-    double honest_count, liar_count;
-    double wins, pairs; /* of honest sender and liar at one receiver */
-} trust_sums;
+/* Sums at a receiver, or over receivers. */
+enum {
+    HONEST, /* effective weight over fair share, summed over honest senders */
+    LIARS,
+    HONEST_COUNT,
+    LIAR_COUNT,
+    WINS, /* of pairs of an honest sender and a liar */
+    PAIRS,
+    TRUST_SUMS
+};
 
 static int by_value(const void *a, const void *b)
 {
@@ -184,54 +247,52 @@ static double ratio(double trust, double fair)
 }
 
 /* Effective weights over fair shares of one class of receivers; who should have no weight does not count. */
-static void add_receiver(const reef_run *run, ptrdiff_t class, double members, trust_sums *sums)
+static void add_class(const reef_run *run, ptrdiff_t number, double *sums)
 {
-    const int32_t *senders = run->trust_senders + class * run->largest;
-    const double *trust = run->trust + class * run->largest;
-    const double *fair = run->fair + class * run->largest;
-    double *of_liars = run->numbers;
+    const int32_t *senders = run->trust_senders + number * run->largest;
+    const double *trust = run->trust + number * run->largest;
+    const double *fair = run->fair + number * run->largest;
+    double *of_liars = run->learners[0].live;
     ptrdiff_t liars = 0;
-    double honest = 0;
-    for (ptrdiff_t i = 0; i < run->trust_counts[class]; i++) {
+    for (ptrdiff_t i = 0; i < run->trust_counts[number]; i++) {
         if (run->liar[senders[i]] && fair[i] > 0) {
             of_liars[liars] = ratio(trust[i], fair[i]);
-            sums->liars += members * of_liars[liars++];
+            sums[LIARS] += of_liars[liars++];
         }
     }
     qsort(of_liars, (size_t)liars, sizeof *of_liars, by_value);
-    for (ptrdiff_t i = 0; i < run->trust_counts[class]; i++) {
+    for (ptrdiff_t i = 0; i < run->trust_counts[number]; i++) {
         if (!run->liar[senders[i]] && fair[i] > 0) {
-            sums->honest += members * ratio(trust[i], fair[i]);
-            sums->wins += members * 0.5 * below_and_not_above(of_liars, liars, ratio(trust[i], fair[i]));
-            honest++;
+            sums[HONEST] += ratio(trust[i], fair[i]);
+            sums[WINS] += 0.5 * below_and_not_above(of_liars, liars, ratio(trust[i], fair[i]));
+            sums[HONEST_COUNT]++;
         }
     }
-    sums->honest_count += members * honest;
-    sums->liar_count += members * (double)liars;
-    sums->pairs += members * honest * (double)liars;
+    sums[LIAR_COUNT] += (double)liars;
+    sums[PAIRS] += sums[HONEST_COUNT] * (double)liars;
+}
+
+static void measure_trust(const reef_run *run, ptrdiff_t k, const float *row, double *values)
+{
+    (void)row;
+    add_class(run, run->class_of[k], values);
 }
 
 reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts, reef_error *error)
 {
-    trust_sums sums = {0, 0, 0, 0, 0, 0};
+    double sums[TRUST_SUMS] = {0};
+    reef_status status = REEF_OK;
     if (!run->trust) {
         return rfi_fail(error, REEF_E_ARG, "the run keeps no trust (setup.trust)");
     }
     if (run->server) {
-        add_receiver(run, 0, 1, &sums);
+        add_class(run, 0, sums);
     } else {
-        memset(run->members, 0, (size_t)run->agents * sizeof *run->members);
-        for (ptrdiff_t k = 0; k < run->agents; k++) {
-            run->members[run->class_of[k]] += !run->liar[k];
-        }
-        for (ptrdiff_t class = 0; class < run->classes; class ++) {
-            if (run->members[class]) {
-                add_receiver(run, class, run->members[class], &sums);
-            }
-        }
+        status = measure_all(run, measure_trust, TRUST_SUMS, BY_CLASS, error);
+        sum_all(run, TRUST_SUMS, sums);
     }
-    facts->honest = sums.honest_count > 0 ? sums.honest / sums.honest_count : (double)NAN;
-    facts->liars = sums.liar_count > 0 ? sums.liars / sums.liar_count : (double)NAN;
-    facts->auc = sums.pairs > 0 ? sums.wins / sums.pairs : (double)NAN;
-    return REEF_OK;
+    facts->honest = sums[HONEST_COUNT] > 0 ? sums[HONEST] / sums[HONEST_COUNT] : (double)NAN;
+    facts->liars = sums[LIAR_COUNT] > 0 ? sums[LIARS] / sums[LIAR_COUNT] : (double)NAN;
+    facts->auc = sums[PAIRS] > 0 ? sums[WINS] / sums[PAIRS] : (double)NAN;
+    return status;
 }

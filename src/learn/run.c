@@ -171,6 +171,16 @@ static reef_status check_parts(const reef_run *run, reef_error *error)
     return check_lanes(run, error);
 }
 
+/* Numbers for metrics of every agent. */
+static ptrdiff_t metric_room(const reef_run *run)
+{
+    enum { AT_LEAST = 6 };
+    ptrdiff_t room = 0;
+    bool fits = rfi_mul(run->all, run->lanes > AT_LEAST ? run->lanes : AT_LEAST, &room) &&
+                rfi_add(room, run->length, &room) && rfi_add(room, run->dimension, &room);
+    return fits ? room : PTRDIFF_MAX;
+}
+
 static reef_status copy_agents(reef_run *run, reef_error *error)
 {
     ptrdiff_t k_max = run->agents;
@@ -182,23 +192,26 @@ static reef_status copy_agents(reef_run *run, reef_error *error)
     run->sent = rfi_run_take(run, k_max, sizeof(float *));
     run->class_failed = rfi_run_take(run, k_max, sizeof(bool));
     run->members = rfi_run_take(run, k_max, sizeof(int32_t));
-    run->numbers = rfi_run_take(run, k_max + run->length + run->dimension, sizeof(double));
+    run->numbers = rfi_run_take(run, metric_room(run), sizeof(double));
     if (!run->liar || !run->liar_list || !run->honest_list || !run->home || !run->sent || !run->class_failed ||
         !run->members || !run->numbers || (run->setup.step_factor && !run->step_factor)) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", k_max);
     }
     ptrdiff_t honest = 0;
     for (ptrdiff_t k = 0; k < k_max; k++) {
-        run->liar[k] = run->setup.liar && run->setup.liar[k];
+        ptrdiff_t id = rfi_id(run, k);
+        run->liar[k] = run->setup.liar && run->setup.liar[id];
+        run->own_liars += run->liar[k] && k < run->own;
         *(run->liar[k] ? &run->liar_list[run->liars++] : &run->honest_list[honest++]) = (int32_t)k;
         run->home[k] = (int32_t)k;
         if (run->step_factor) {
-            run->step_factor[k] = run->setup.step_factor[k];
+            run->step_factor[k] = run->setup.step_factor[id];
         }
     }
     run->setup.liar = run->liar;
     run->setup.step_factor = run->step_factor;
-    return honest > 0 ? REEF_OK : rfi_fail(error, REEF_E_ARG, "all %td agents lie", k_max);
+    run->all_liars = run->ranks ? run->all_liars : run->liars;
+    return run->all_liars < run->all ? REEF_OK : rfi_fail(error, REEF_E_ARG, "all %td agents lie", run->all);
 }
 
 /* The most liars any receiver hears: rows of lies made for one receiver. */
@@ -209,7 +222,7 @@ static ptrdiff_t most_liars(const reef_run *run)
 
 static bool looks_at_rows(const reef_run *run)
 {
-    return run->setup.attack && run->liars && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_ROWS);
+    return run->setup.attack && run->all_liars && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_ROWS);
 }
 
 static reef_status prepare_threads(reef_run *run, reef_error *error)
@@ -237,6 +250,7 @@ static reef_status prepare_threads(reef_run *run, reef_error *error)
         ptrdiff_t most = most_liars(run);
         a->batch_work = rfi_run_rows(run, (ptrdiff_t)(work / sizeof(float)) / stride + 2);
         a->agents = rfi_run_take(run, run->chunk, sizeof(int32_t));
+        a->numbers = rfi_run_take(run, run->chunk, sizeof(int32_t));
         a->models = rfi_run_take(run, run->chunk, sizeof(float *));
         a->gradients = rfi_run_take(run, run->chunk, sizeof(float *));
         a->flipped = rfi_run_take(run, run->chunk, sizeof(bool));
@@ -251,7 +265,7 @@ static reef_status prepare_threads(reef_run *run, reef_error *error)
         a->known = by_neighbours ? rfi_run_take(run, run->largest, sizeof(float *)) : NULL;
         if (!a->batch_work || !a->attack_work || !a->lies || !a->spare || !a->rows || !a->senders || !a->weights ||
             !a->expected || !a->live || (by_neighbours && !a->known) || !a->agents || !a->models || !a->gradients ||
-            !a->flipped) {
+            !a->flipped || !a->numbers) {
             return rfi_fail(error, REEF_E_NOMEM, "no memory for the work of %td threads", run->workers);
         }
     }
@@ -302,7 +316,7 @@ static reef_status measure(reef_run *run, reef_error *error)
 {
     enum { LINE = RFI_ALIGNMENT / (int)sizeof(float) };
     ptrdiff_t padded = 0;
-    run->agents = reef_problem_agents(run->setup.problem);
+    run->agents = run->all = run->own = reef_problem_agents(run->setup.problem);
     run->dimension = reef_problem_dimension(run->setup.problem);
     run->lanes = run->setup.lanes > 0 ? run->setup.lanes : 1;
     if (!rfi_mul(run->dimension, run->lanes, &run->length) || !rfi_add(run->length, LINE - 1, &padded)) {
@@ -316,7 +330,8 @@ static reef_status measure(reef_run *run, reef_error *error)
     return REEF_OK;
 }
 
-static reef_status build(reef_run *run, reef_error *error)
+/* What can be said without memory for models. */
+static reef_status read_setup(reef_run *run, reef_error *error)
 {
     ptrdiff_t index = 0;
     reef_status status =
@@ -331,6 +346,12 @@ static reef_status build(reef_run *run, reef_error *error)
     status = measure(run, error);
     status = status == REEF_OK ? check_parts(run, error) : status;
     run->setup.links = run->strategy->needs_links ? run->setup.links : NULL; /* a server hears everybody */
+    return status;
+}
+
+static reef_status build(reef_run *run, reef_error *error)
+{
+    reef_status status = run->setup.engine ? rfi_ranks_create(run, error) : REEF_OK;
     status = status == REEF_OK ? copy_agents(run, error) : status;
     status = status == REEF_OK ? prepare_rows(run, error) : status;
     if (status != REEF_OK) {
@@ -354,15 +375,19 @@ reef_status reef_run_create(reef_context *context, reef_run **run, const reef_ru
     }
     *run = NULL;
     reef_status status = check_setup(setup, error);
-    if (status != REEF_OK) {
-        return status;
+    const reef_engine *engine = setup ? setup->engine : NULL;
+    reef_run *made = status == REEF_OK ? rfi_allocate(context, sizeof *made) : NULL;
+    if (made) {
+        *made = (reef_run){.context = context, .setup = *setup};
+        status = read_setup(made, error);
+    } else if (status == REEF_OK) {
+        status = rfi_fail(error, REEF_E_NOMEM, "no memory for a run");
     }
-    reef_run *made = rfi_allocate(context, sizeof *made);
-    if (!made) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run");
+    status = engine ? engine->ops->agree(engine, status, error) : status; /* all ranks go on, or none */
+    if (status == REEF_OK) {
+        status = build(made, error);
+        status = engine ? engine->ops->agree(engine, status, error) : status;
     }
-    *made = (reef_run){.context = context, .setup = *setup};
-    status = build(made, error);
     if (status != REEF_OK) {
         reef_run_destroy(&made);
         return status;
@@ -376,6 +401,7 @@ static void free_learner(reef_run *run, rfi_learner *a)
 {
     release_rows(run, a->batch_work);
     rfi_release(run->context, a->agents);
+    rfi_release(run->context, a->numbers);
     rfi_release(run->context, (void *)a->models);
     rfi_release(run->context, (void *)a->gradients);
     rfi_release(run->context, a->flipped);
@@ -412,6 +438,7 @@ void reef_run_destroy(reef_run **run)
     for (ptrdiff_t i = 0; i < RFI_COUNT(arrays); i++) {
         rfi_release(r->context, arrays[i]);
     }
+    rfi_ranks_destroy(r);
     rfi_release(r->context, r);
     *run = NULL;
 }
@@ -443,6 +470,9 @@ reef_status reef_run_step(reef_run *run, int64_t rounds, reef_error *error)
         add_counts(run);
         run->round++;
         run->counts.rounds++;
+        if (run->ranks && run->ranks->status != REEF_OK) {
+            return rfi_fail(error, run->ranks->status, "%s", run->ranks->error.text);
+        }
     }
     return REEF_OK;
 }
@@ -456,7 +486,12 @@ int64_t reef_run_round(const reef_run *run)
 
 ptrdiff_t reef_run_agents(const reef_run *run)
 {
-    return run->agents;
+    return run->all;
+}
+
+bool reef_run_holds(const reef_run *run, ptrdiff_t agent)
+{
+    return !run->ranks || run->ranks->owner[agent] == run->ranks->engine->rank;
 }
 
 ptrdiff_t reef_run_dimension(const reef_run *run)
@@ -471,6 +506,9 @@ ptrdiff_t reef_run_lanes(const reef_run *run)
 
 const float *reef_run_model(const reef_run *run, ptrdiff_t agent)
 {
+    if (run->ranks) {
+        return reef_run_holds(run, agent) ? rfi_model(run, run->ranks->local[agent]) : NULL;
+    }
     return run->serves_all ? run->server : rfi_model(run, agent);
 }
 
@@ -496,13 +534,14 @@ size_t reef_run_print(const reef_run *run, char *text, size_t size)
 
 ptrdiff_t reef_run_trust(const reef_run *run, ptrdiff_t receiver, int32_t *senders, double *share, ptrdiff_t room)
 {
-    if (!run->trust || receiver < 0 || receiver >= (run->server ? 1 : run->agents)) {
+    if (!run->trust || receiver < 0 || receiver >= (run->server ? 1 : run->all) || !reef_run_holds(run, receiver)) {
         return 0;
     }
-    ptrdiff_t class = run->server ? 0 : run->class_of[receiver];
+    ptrdiff_t local = run->ranks ? run->ranks->local[receiver] : receiver;
+    ptrdiff_t class = run->server ? 0 : run->class_of[local];
     ptrdiff_t count = run->trust_counts[class] < room ? run->trust_counts[class] : room;
     for (ptrdiff_t i = 0; i < count; i++) {
-        senders[i] = run->trust_senders[class * run->largest + i];
+        senders[i] = (int32_t)rfi_id(run, run->trust_senders[class * run->largest + i]);
         share[i] = run->trust[class * run->largest + i];
     }
     return count;

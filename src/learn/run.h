@@ -18,6 +18,8 @@
 #include "base/pool.h"
 #include "base/spec.h"
 
+#include "learn/ranks.h"
+
 #include <reef/learn.h>
 
 /* Purposes of random streams (see num/rng.h). */
@@ -50,6 +52,7 @@ typedef struct rfi_applier {
 typedef struct rfi_learner {
     void *batch_work; /* of the problem */
     int32_t *agents;  /* run->chunk of each: a batch */
+    int32_t *numbers; /* theirs in the network, with run->ids */
     const float **models;
     float **gradients;
     bool *flipped;
@@ -79,10 +82,14 @@ struct reef_run {
     void *params;
     const rfi_adapt *adapt;                     /* in params */
     ptrdiff_t agents, dimension, lanes, length; /* length = M x R */
-    ptrdiff_t stride;                           /* floats from row to row */
+    ptrdiff_t all, own;                         /* agents of the network; those with models here: the first ones */
+    ptrdiff_t all_liars;
+    int32_t *ids;     /* agents: their numbers in the network; NULL: the same */
+    rfi_ranks *ranks; /* NULL: all agents are here */
+    ptrdiff_t stride; /* floats from row to row */
     ptrdiff_t workers;
-    ptrdiff_t chunk; /* agents per gradient call: RFI_CHUNK_AGENTS, or all where the problem wants it */
-    ptrdiff_t liars;
+    ptrdiff_t chunk;            /* agents per gradient call: RFI_CHUNK_AGENTS, or all where the problem wants it */
+    ptrdiff_t liars, own_liars; /* the own ones come first in liar_list */
     bool *liar;
     int32_t *liar_list, *honest_list;
     double *step_factor; /* or NULL */
@@ -94,6 +101,7 @@ struct reef_run {
     float *lies;     /* one row per liar, by its place in liar_list */
     float *
         before; /* one row per liar: its model before the adaptation that led to what it sends now; NULL: that is its w */
+    bool sends_old;           /* agents send what they adapted a round ago: liars have `before` */
     float *past;              /* late lies: depth x liars rows, a ring by round */
     unsigned char *past_sent; /* 1: that row of the ring was sent */
     int64_t depth;
@@ -134,7 +142,7 @@ struct reef_run {
 
     rfi_learner *learners; /* workers of them */
     int32_t *members;      /* K, for metrics */
-    double *numbers;       /* K + M R + M, for metrics */
+    double *numbers;       /* K max(R, 6) + M R + M, for metrics */
     int64_t round;
     reef_run_counts counts;
 };
@@ -143,6 +151,7 @@ struct reef_run {
 struct rfi_strategy {
     reef_kind head;
     bool needs_links, needs_rule, has_server;
+    bool spreads;        /* over ranks */
     size_t adapt_offset; /* of the rfi_adapt in the parameters */
     /* What to allocate beside the common things; may refuse a setup. */
     reef_status (*prepare)(reef_run *run, reef_error *error);
@@ -213,6 +222,18 @@ static inline float *rfi_row(const reef_run *run, float *rows, ptrdiff_t k)
     return rows + k * run->stride;
 }
 
+/* The number of an agent in the network. */
+static inline ptrdiff_t rfi_id(const reef_run *run, ptrdiff_t k)
+{
+    return run->ids ? run->ids[k] : k;
+}
+
+/* Whether an agent, by its number in the network, lies. */
+static inline bool rfi_is_liar(const reef_run *run, ptrdiff_t id)
+{
+    return run->ranks ? run->ranks->liar[id] : run->liar[id];
+}
+
 static inline const float *rfi_model(const reef_run *run, ptrdiff_t k)
 {
     return run->w + run->home[k] * run->stride;
@@ -261,6 +282,13 @@ bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l,
 /* Whether lies depend on the receiver in some round, and in this one. */
 bool rfi_lies_can_differ(const reef_run *run);
 bool rfi_lies_by_receiver(const reef_run *run);
+/* Whether liars make messages of their own in this round. */
+bool rfi_attacks_now(const reef_run *run);
+/* The model a liar has adapted from, and the row its lie stands in. */
+const float *rfi_previous_of(const reef_run *run, ptrdiff_t l);
+float *rfi_lie_row(const reef_run *run, ptrdiff_t l);
+/* Its place among the rows kept per liar. */
+ptrdiff_t rfi_liar_place(const reef_run *run, ptrdiff_t l);
 /* For orders in which agents send what they adapted a round ago: keeps what liars adapted from (rows of K agents). */
 reef_status rfi_before_prepare(reef_run *run, reef_error *error);
 void rfi_before_keep(reef_run *run, float *rows);
@@ -288,6 +316,13 @@ reef_status rfi_combine_try_rows(reef_run *run, ptrdiff_t n, reef_error *error);
 void rfi_combine_free(reef_run *run);
 /* to_k = rule(sent_l, l heard by k); where that fails to_k = own_k. The rows `to` become the models if `to` is run->w. */
 void rfi_combine_all(reef_run *run, float *own, float *to);
+/* One receiver's neighbourhood in this round. */
+typedef struct rfi_hearing {
+    const int32_t *senders;
+    const double *weights;
+    ptrdiff_t count;
+} rfi_hearing;
+rfi_hearing rfi_hear(const reef_run *run, rfi_learner *learner, ptrdiff_t k);
 /* Everybody gets the row that was made for its class; without one (class_failed) its own. */
 void rfi_hand_out(reef_run *run, float *own, float *to);
 /* Receivers of a class other than the sender l itself: so many messages of l they should get. */

@@ -1,0 +1,147 @@
+/* What an experiment on several ranks needs beside run.c: the choice of what is spread, and checkpoints of blocks. */
+#include "experiment/ranks.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "learn/ranks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- what is spread ---- */
+
+/* Bytes of the models of a cell: w, phi, and twice as much for what a strategy may need beside. */
+static double cell_bytes(const rfi_world *world)
+{
+    double lanes = rfi_world_lanes(world, false) ? 16 : 1;
+    return 4 * sizeof(float) * lanes * (double)world->agents * (double)reef_problem_dimension(world->problem);
+}
+
+static double memory_bytes(const reef_engine *engine)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? 0.5 * (double)pages * (double)page / engine->sharing : 0;
+}
+
+static bool can_spread(const rfi_world *world)
+{
+    static const char *const names[] = {"diffusion", "local", "oracle"};
+    const char *spec = world->cell.specs[RFI_PART_STRATEGY];
+    bool can = spec[0] == '\0';
+    for (ptrdiff_t i = 0; i < RFI_COUNT(names); i++) {
+        size_t length = strlen(names[i]);
+        can = can || (strncmp(spec, names[i], length) == 0 && (spec[length] == ':' || spec[length] == '\0'));
+    }
+    return can;
+}
+
+static reef_status look_at_cells(const reef_experiment *e, const reef_engine *engine, bool *large, bool *able,
+                                 reef_error *error)
+{
+    rfi_world *world = rfi_world_create(e, e->context);
+    reef_status status = world ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a cell");
+    *large = false;
+    *able = true;
+    for (ptrdiff_t i = 0; i < e->cells && status == REEF_OK; i++) {
+        status = rfi_world_set(world, i, error);
+        if (status == REEF_OK) {
+            *large = *large || cell_bytes(world) > memory_bytes(engine);
+            *able = *able && can_spread(world);
+        }
+    }
+    rfi_world_destroy(&world);
+    return status;
+}
+
+reef_status rfi_ranks_any(const reef_engine *engine, bool *flag, reef_error *error)
+{
+    unsigned char byte = *flag;
+    reef_status status = engine->ops->merge(engine, &byte, 1, error);
+    *flag = byte != 0;
+    return status;
+}
+
+reef_status rfi_ranks_choose(const reef_experiment *experiment, const reef_experiment_options *options, bool *together,
+                             reef_error *error)
+{
+    const reef_engine *engine = options->engine;
+    bool large = false;
+    bool able = true;
+    reef_status status = REEF_OK;
+    if (options->distribute == REEF_DISTRIBUTE_AUTO) {
+        status = look_at_cells(experiment, engine, &large, &able, error);
+    }
+    *together = options->distribute == REEF_DISTRIBUTE_AGENTS || (large && able);
+    status = engine->ops->agree(engine, status, error);
+    return status == REEF_OK ? rfi_ranks_any(engine, together, error) : status;
+}
+
+/* ---- checkpoints ---- */
+
+reef_status rfi_checkpoint_path(const char *folder, const char *key, ptrdiff_t block, char path[4096],
+                                reef_error *error)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    char beside[4096];
+    for (const char *c = key; *c; c++) {
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    }
+    if (snprintf(beside, sizeof beside, "%s/checkpoints", folder) >= (int)sizeof beside ||
+        snprintf(path, 4096, "%.4000s/%016" PRIx64 "-%td", beside, hash, block) >= 4096) {
+        return rfi_fail(error, REEF_E_FILE, "the path of the results is too long");
+    }
+    return rfi_make_folder(beside, error);
+}
+
+/* The statistics end to end, as they go into the checkpoint. */
+static size_t pack_size(const rfi_outcome *part, ptrdiff_t count)
+{
+    return sizeof(rfi_progress) + (size_t)(part->metric_count * (part->points + 1)) * sizeof(rfi_moments) +
+           (size_t)count * sizeof(double);
+}
+
+reef_status rfi_checkpoint_save(const reef_context *context, const reef_engine *engine, const char *path, reef_run *run,
+                                const rfi_outcome *part, const rfi_progress *progress, const double *values,
+                                ptrdiff_t count, reef_error *error)
+{
+    size_t size = pack_size(part, count);
+    size_t moments = (size_t)(part->metric_count * (part->points + 1)) * sizeof(rfi_moments);
+    unsigned char *bytes = rfi_allocate(context, size);
+    if (bytes) {
+        memcpy(bytes, progress, sizeof *progress);
+        memcpy(bytes + sizeof *progress, part->moments, moments);
+        memcpy(bytes + sizeof *progress + moments, values, (size_t)count * sizeof *values);
+    }
+    reef_status status = bytes ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a checkpoint");
+    status = engine->ops->agree(engine, status, error);
+    status = status == REEF_OK ? rfi_run_save_with(run, path, bytes, size, error) : status;
+    rfi_release(context, bytes);
+    return status;
+}
+
+reef_status rfi_checkpoint_load(const reef_context *context, const reef_engine *engine, const char *path, reef_run *run,
+                                rfi_outcome *part, rfi_progress *progress, double *values, ptrdiff_t count,
+                                reef_error *error)
+{
+    size_t size = pack_size(part, count);
+    size_t moments = (size_t)(part->metric_count * (part->points + 1)) * sizeof(rfi_moments);
+    unsigned char *bytes = rfi_allocate(context, size);
+    reef_status status = bytes ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a checkpoint");
+    status = engine->ops->agree(engine, status, error);
+    status = status == REEF_OK ? rfi_run_load_with(run, path, bytes, size, error) : status;
+    if (status == REEF_OK) {
+        memcpy(progress, bytes, sizeof *progress);
+        memcpy(part->moments, bytes + sizeof *progress, moments);
+        memcpy(values, bytes + sizeof *progress + moments, (size_t)count * sizeof *values);
+        if (progress->point < 0 || progress->point > part->points || progress->steady_points < 0 ||
+            progress->steady_points > progress->point ||
+            (progress->point > 0 && rfi_outcome_round(part, (ptrdiff_t)progress->point - 1) != reef_run_round(run))) {
+            status = rfi_fail(error, REEF_E_FORMAT, "%.200s says what no run can be in", path);
+        }
+    }
+    rfi_release(context, bytes);
+    return status;
+}

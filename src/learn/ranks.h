@@ -1,0 +1,72 @@
+/* A run spread over ranks (setup.engine): each has the models of its own agents, and rows for what it hears from others.
+ *
+ *   local number   0 .. own - 1           this rank's agents, ascending by their global number
+ *                  own .. agents - 1      those of other ranks whose rows are needed here: by rank, then by number
+ * Everything in a reef_run is in local numbers; problems, attacks and callers see global ones (rfi_id).
+ *
+ * Rows travel along routes: `hear` from every agent to the ranks of those who hear it; `know` to the ranks whose liars know them; `rest`
+ * is hear without what know has brought; `lies` that of liars only. */
+#ifndef RFI_LEARN_RANKS_H
+#define RFI_LEARN_RANKS_H
+
+#include <reef/learn.h>
+
+typedef struct rfi_route {
+    uint64_t *send, *receive; /* rank << 32 | global number, ascending */
+    ptrdiff_t sends, receives;
+    int32_t *peers;
+    ptrdiff_t peer_count;
+    void *pattern;        /* the engine's */
+    void **pieces;        /* sends + receives */
+    reef_parcel *parcels; /* 2 peer_count */
+    bool open;            /* exists on all ranks */
+} rfi_route;
+
+typedef struct rfi_ranks {
+    const reef_engine *engine;
+    int32_t *owner;      /* K: rank of each agent */
+    int32_t *local;      /* K: local number, or -1 */
+    int32_t *order;      /* agents: local numbers in global order */
+    bool *liar;          /* K */
+    double *step_factor; /* K; or NULL */
+    ptrdiff_t *start;    /* own + 1: neighbourhoods in local numbers, if the network never changes; else NULL */
+    int32_t *senders;
+    rfi_route hear, know, rest, lies;
+    unsigned char *silent; /* agents: 1: sent nothing */
+    ptrdiff_t interior;    /* classes that need no row of another rank; they come first */
+    rfi_route *under_way;  /* or NULL */
+    reef_status status;    /* of the first exchange that failed */
+    reef_error error;
+} rfi_ranks;
+
+/* Sets agents, own, ids and liars of a run whose sizes are known. */
+reef_status rfi_ranks_create(reef_run *run, reef_error *error);
+void rfi_ranks_destroy(reef_run *run);
+/* Before lies: what liars know of arrives. After them: what all send is on its way, to be there after receive. */
+void rfi_ranks_know(reef_run *run, float *honest);
+void rfi_ranks_send(reef_run *run, float *honest);
+/* The same for a strategy that sends these rows as they are. */
+void rfi_ranks_publish(reef_run *run, float *rows);
+void rfi_ranks_poke(reef_run *run);
+void rfi_ranks_receive(reef_run *run);
+/* Neighbourhood of an own agent in this round: local numbers into senders, weights into weight. */
+ptrdiff_t rfi_ranks_hear(const reef_run *run, ptrdiff_t k, int32_t *senders, double *weight);
+/* Orders the classes: those that hear only own agents first. */
+void rfi_ranks_sort_classes(reef_run *run, int32_t *work);
+/* mean = sum of the models of the benign agents in their order, over their number. */
+reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error);
+
+/* checkpoint.c: a run over ranks with something of the caller's beside, which rank 0 gives and all get. load: REEF_E_FILE if there is
+ * nothing at that path. */
+reef_status rfi_run_save_with(reef_run *run, const char *path, const void *extra, size_t extra_size, reef_error *error);
+reef_status rfi_run_load_with(reef_run *run, const char *path, void *extra, size_t extra_size, reef_error *error);
+
+/* ranks_save.c */
+reef_status rfi_ranks_save(reef_run *run, const char *path, uint64_t mark, const void *extra, size_t extra_size,
+                           reef_error *error);
+reef_status rfi_ranks_load(reef_run *run, const char *path, uint64_t mark, void *extra, size_t extra_size,
+                           reef_error *error);
+/* Removes what save has written. */
+void rfi_ranks_forget(const reef_run *run, const char *path);
+
+#endif
