@@ -4,16 +4,19 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 BENCH_FLAGS ?=
 PEERS_FLAGS ?=
+PYTHON_BENCH_FLAGS ?=
 
-.PHONY: help run paper-full demo test bench bench-peers check check-aarch64 fuzz format install clean
+.PHONY: help run paper-full demo test test-python-extras bench bench-peers bench-python check check-aarch64 fuzz format install clean
 
 help:
 	@echo 'make run                  build Reef and run the experiments of the paper; figures in results/'
 	@echo 'make paper-full           the same with mini-batches and the worst delta; takes a few minutes'
 	@echo 'make demo                 build Reef and run its demonstration of a few seconds'
 	@echo 'make test                 all tests: optimised and sanitized builds, command line, installation'
+	@echo 'make test-python-extras   the Python package with PyTorch, ByzFL and Flower, in virtual environments'
 	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
 	@echo 'make bench-peers          the same arrays through numpy, scipy, PyTorch, ByzFL, Flower (PEERS_FLAGS=...)'
+	@echo 'make bench-python         the same lists of arrays through the Python package, numpy, ByzFL and Flower'
 	@echo 'make check                static gates: format, layers, warnings, symbols, docs, clang-tidy, cppcheck'
 	@echo 'make check-aarch64        the vector code of 64-bit Arm: cross-compiled, tested under qemu'
 	@echo 'make fuzz                 fuzz every parser (FUZZ_SECONDS=$(FUZZ_SECONDS) each)'
@@ -42,6 +45,17 @@ demo:
 test:
 	@scripts/bootstrap.sh run test
 	@scripts/test.sh
+
+# What cannot be installed is named and left out, so a failure to install some is no end.
+test-python-extras:
+	@scripts/bootstrap.sh run test
+	@scripts/bootstrap.sh python || true
+	@scripts/python_extras.sh
+
+bench-python:
+	@scripts/bootstrap.sh run test
+	@scripts/bootstrap.sh python || true
+	@scripts/bench_python.sh $(PYTHON_BENCH_FLAGS)
 
 bench:
 	@scripts/bootstrap.sh run

@@ -36,6 +36,7 @@ python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1
 mkdir -p $folder
 rm -f $jsonl
+. scripts/venv.sh
 
 peers() { # peers PYTHON ARGUMENTS...
     interpreter=$1
@@ -45,27 +46,6 @@ peers() { # peers PYTHON ARGUMENTS...
 
 absent() { # absent ENVIRONMENT PEER REASON
     peers "$python" absent "$2" "$3" --environment "$1" --jsonl $jsonl
-}
-
-# environment NAME VENV-OPTIONS PIP-ARGUMENTS...: makes build/peers/NAME once, one call of pip for each of the latter
-environment() {
-    home=$folder/$1 log=$folder/$1.log venv_options=$2
-    shift 2
-    [ ! -f "$home/complete" ] || return 0
-    [ -z "$offline" ] || { echo "not installed, and --offline was given" >"$log"; return 1; }
-    echo "Installing $home ..."
-    # shellcheck disable=SC2086 # options without blanks
-    "$python" -m venv --clear $venv_options "$home" >"$log" 2>&1 || return 1
-    for requirements in "$@"; do
-        # shellcheck disable=SC2086 # a list of options and packages
-        timeout 900 "$home/bin/python" -m pip install --quiet --disable-pip-version-check $requirements \
-            >>"$log" 2>&1 || return 1
-    done
-    touch "$home/complete"
-}
-
-why() { # why LOG: one line for people
-    { grep -i '^error' "$1" || tail -n 1 "$1" || true; } | tail -n 1 | cut -c 1-160
 }
 
 measure() { # measure ENVIRONMENT PYTHON SIMULATION-SECONDS PEER...

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|man|test|check|peers|aarch64 ...
+# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|man|test|check|peers|python|aarch64 ...
 # Silent when everything is there. Without root or passwordless sudo it prints the one command to run.
 # Things are looked for by command or header, not by package, so any source of them will do.
 set -eu
@@ -84,6 +84,14 @@ for group in "$@"; do
         need python3-scipy has_python_module scipy
         need python3-torch has_python_module torch
         ;;
+    python) # beside those of test: what the extras of the Python package use
+        need python3-venv has_python_module ensurepip
+        need python3-torch has_python_module torch
+        need python3-pandas has_python_module pandas
+        need python3-matplotlib has_python_module matplotlib
+        need python3-tqdm has_python_module tqdm
+        need mypy has_python_module mypy
+        ;;
     aarch64) # libraries of another architecture, to which apt must be told first
         need gcc-aarch64-linux-gnu has_command aarch64-linux-gnu-gcc
         need libc6-dev-arm64-cross has_arm_library libm.so
@@ -95,7 +103,7 @@ for group in "$@"; do
         esac
         ;;
     *)
-        echo "bootstrap.sh: unknown group $group (run, man, test, check, peers, aarch64)" >&2
+        echo "bootstrap.sh: unknown group $group (run, man, test, check, peers, python, aarch64)" >&2
         exit 2
         ;;
     esac
