@@ -98,11 +98,11 @@ void rfi_adapt_all(reef_run *run, const rfi_adaption *how)
     rfi_run_ranges(run, run->own, run->chunk, adapt_range, &job);
 }
 
-void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step, float *models, float *to)
+void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step, float *models, float *rows)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
         learner->models[i] = rfi_row(run, models, learner->agents[i]);
-        learner->gradients[i] = rfi_row(run, to, i);
+        learner->gradients[i] = rfi_row(run, rows, i);
     }
     gradients(run, learner, count, step);
     for (ptrdiff_t i = 0; i < count; i++) {

@@ -268,9 +268,8 @@ typedef struct rfi_adaption {
 } rfi_adaption;
 void rfi_adapt_all(reef_run *run, const rfi_adaption *how);
 /* A local gradient step of the `count` <= chunk agents in learner->agents on rows of their own: model <- model - mu v. The models
- * are rows of `models`, the gradients go to rows of `gradients` by place in the batch. */
-void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step, float *models,
-                    float *gradients);
+ * are rows of `models`, the gradients go to `rows` by place in the batch. */
+void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step, float *models, float *rows);
 
 /* ---- lie.c ---- */
 
