@@ -1,0 +1,114 @@
+# reef run on several ranks: the same bytes as in one process, whatever is spread, killed or resumed.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    command -v mpirun >/dev/null && [ -e "$(dirname "$REEF")/libreef_mpi.so" ] || skip "built without MPI"
+    ranks=$BATS_TEST_DIRNAME/../../scripts/ranks.sh
+    cat >small.yaml <<'YAML'
+agents: 12
+graph: ring:k=3
+problem: {kind: lms, dimension: 6}
+strategy: diffusion:mu=0.05
+rule: [median, ref]
+liars: 2
+attack: alie
+iterations: 60
+runs: 20
+YAML
+}
+
+on() { # on RANKS ARGUMENTS...: reef run, with a limit, since what is tested for is also that nothing hangs
+    local count=$1
+    shift
+    timeout 100 "$ranks" "$count" "$REEF" run --no-figures "$@"
+}
+
+same() { cmp "$1/summary.csv" "$2/summary.csv" && cmp "$1/curves.csv" "$2/curves.csv"; }
+
+@test "cells or agents over 1, 2 and 3 ranks: the same bytes as in one process" {
+    "$REEF" run small.yaml -q -o one --no-figures
+    for count in 1 2 3; do
+        on "$count" small.yaml -q -o "cells$count" --distribute cells
+        same one "cells$count"
+        on "$count" small.yaml -q -o "agents$count" --distribute agents
+        same one "agents$count"
+        [ -z "$(find "cells$count/cells" "agents$count/cells" -type f | xargs grep -l '^block' || true)" ]
+    done
+    run -0 --separate-stderr on 2 small.yaml -o auto
+    same one auto
+    [ "$(grep -c 'results in auto' <<<"$output")" -eq 1 ]
+}
+
+@test "a mistake is told once, by all ranks together, and nothing hangs" {
+    run -2 --separate-stderr on 3 small.yaml -q --set rule=nonsense
+    [ "$(grep -c 'nonsense' <<<"$stderr")" -eq 1 ]
+    run -2 --separate-stderr on 3 small.yaml -q --distribute everything
+    run -1 --separate-stderr on 2 small.yaml -q -o out --distribute agents --set strategy=federated
+    [ "$(grep -c 'cannot be spread' <<<"$stderr")" -eq 1 ]
+    run -3 --separate-stderr on 2 nowhere.yaml -q
+    [ "$(grep -c 'nowhere.yaml' <<<"$stderr")" -eq 1 ]
+}
+
+@test "a data file that one rank cannot read ends all of them with its message" {
+    mkdir good bad
+    cat >good/data.csv <<'CSV'
+x,y
+1,0
+2,1
+3,0
+4,1
+CSV
+    echo "not numbers" >bad/data.csv
+    cat >each.sh <<'SH'
+#!/bin/sh
+# the last rank sees another folder
+if [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 2 ]; then cd bad; else cd good; fi
+exec "$REEF" run ../data.yaml -q -o ../out --no-figures
+SH
+    chmod +x each.sh
+    cat >data.yaml <<'YAML'
+agents: 2
+graph: complete
+problem: "logistic:data=(csv:path=data.csv,label=y)"
+strategy: diffusion
+rule: mean
+iterations: 4
+runs: 1
+YAML
+    (cd good && "$REEF" check ../data.yaml)
+    run ! --separate-stderr timeout 60 "$ranks" 3 ./each.sh
+    [ "$(grep -c 'rank 2: ' <<<"$stderr")" -eq 1 ]
+    [ "$(grep -c 'data.csv' <<<"$stderr")" -eq 1 ]
+}
+
+# A rank of the job with this folder dies after a random time; the others are ended by the launcher.
+kill_one() { # kill_one FOLDER
+    local pids pid
+    sleep "0.$((RANDOM % 4 + 2))"
+    mapfile -t pids < <(pgrep -f "reef run .*-o $1( |\$)" | while read -r pid; do
+        # those that are ranks, not the launcher
+        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^\(OMPI_COMM_WORLD_RANK\|PMI_RANK\)=' && echo "$pid"
+    done)
+    [ ${#pids[@]} -eq 0 ] || kill -9 "${pids[RANDOM % ${#pids[@]}]}" 2>/dev/null || true
+}
+
+@test "20 random kills, resumed on other numbers of ranks: the bytes of an undisturbed run" {
+    local folder=$BATS_TEST_TMPDIR/killed kills=0 count=2 long=(--set iterations=3000 --set rule=[ref] --set runs=1)
+    "$REEF" run small.yaml -q -o whole --no-figures "${long[@]}"
+    for _ in $(seq 60); do
+        on "$count" small.yaml -q -o "$folder" --distribute agents --checkpoint 100 --resume "${long[@]}" 2>/dev/null &
+        job=$!
+        [ $kills -ge 20 ] || kill_one "$folder"
+        if wait "$job"; then
+            [ $kills -lt 20 ] || break
+            rm -rf "$folder" # it was faster than the kill: again
+        else
+            kills=$((kills + 1))
+        fi
+        count=$((count % 3 + 1))
+    done
+    [ $kills -ge 20 ]
+    same whole "$folder"
+    [ -z "$(find "$folder/checkpoints" -type f)" ]
+}
