@@ -27,6 +27,7 @@ const char *const attack_specs[] = {
     "mimic:agent=farthest",
     "alie",
     "alie:z=1.5,sign=minus,share=all",
+    "alie:z=0.5,period=3",
     "ipm",
     "ipm:epsilon=10,reference=zero",
     "min_max",
