@@ -12,7 +12,7 @@ bool rfi_memory_by_receiver(const reef_run *run)
         return false;
     }
     reef_csr csr = reef_graph_csr(reef_links_graph(links, 0));
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         if (csr.start[k + 1] - csr.start[k] <= REEF_FEW_ROWS) {
             return true;
         }

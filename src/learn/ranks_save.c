@@ -1,7 +1,7 @@
 /* The state of a run that is spread over ranks: a safetensors file per rank with the rows of its agents, and a manifest that names them.
  *
  *   PATH                          the manifest: fingerprint of the setup, round, counters, and each file with size and checksum
- *   PATH.ROUND.RANK.safetensors   agents [n], w [n, M R]; where the run has them: velocity [n, M R], centre [n, M R] and known [n];
+ *   PATH.ROUND.RANK.safetensors   agents [n], w [n, M R]; where the run has them: velocity [n, M R], state [n, bytes];
  *                                 liars [f], before [f, M R], past [f, depth, M R], past_sent [f, depth]; rank 0: extra
  * The files are written first, the manifest last and by renaming, then those of the round before are removed: whenever the job dies, PATH
  * names a whole state. Which rank wrote an agent's rows does not matter to the one that reads them. */
@@ -43,7 +43,13 @@ typedef struct tensor {
 /* The same on all ranks, whether they have liars or not. */
 static bool remembers(const reef_run *run)
 {
-    return run->uses_rule && (reef_agg_traits(run->setup.rule) & REEF_TRAIT_CENTRE);
+    return run->uses_rule && (reef_agg_traits(run->setup.rule) & (REEF_TRAIT_CENTRE | REEF_TRAIT_SENDERS));
+}
+
+/* Bytes of the rule's state at a receiver. */
+static size_t state_bytes(const reef_run *run)
+{
+    return run->classes > 0 ? reef_state_size(run->states[0]) : 0;
 }
 
 /* All tensors of n agents and f liars. */
@@ -58,8 +64,7 @@ static ptrdiff_t list_tensors(const reef_run *run, ptrdiff_t n, ptrdiff_t f, siz
         list[count++] = (tensor){"velocity", "F32", n, 0, row, run->length};
     }
     if (remembers(run)) {
-        list[count++] = (tensor){"centre", "F32", n, 0, row, run->length};
-        list[count++] = (tensor){"known", "U8", n, 0, 1, 0};
+        list[count++] = (tensor){"state", "U8", n, 0, state_bytes(run), (ptrdiff_t)state_bytes(run)};
     }
     if (lies && run->sends_old) {
         list[count++] = (tensor){"before", "F32", f, 0, row, run->length};
@@ -101,12 +106,7 @@ static void put_row(const reef_run *run, const tensor *t, ptrdiff_t i, const voi
     } else if (strcmp(t->name, "extra") == 0) {
         to[0] = ((const unsigned char *)extra)[i];
     } else {
-        const void *centre = reef_state_centre(run->states[run->class_of[i]], 0);
-        if (strcmp(t->name, "known") == 0) {
-            to[0] = centre != NULL;
-        } else {
-            memcpy(to, centre ? centre : run->zeros, row);
-        }
+        (void)reef_state_save(run->states[run->class_of[i]], to, t->row, NULL);
     }
 }
 
@@ -152,7 +152,10 @@ static reef_status write_part(reef_run *run, const char *path, const void *extra
     ptrdiff_t count = list_tensors(run, run->own, run->own_liars, extra_size, list);
     size_t length = print_header(list, count, header);
     unsigned char start[RFI_SAFETENSORS_START] = {0};
-    size_t room = (size_t)run->length * sizeof(float) * (run->depth > 1 ? (size_t)run->depth : 1) + sizeof(int64_t);
+    size_t room = 1;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        room = list[i].row > room ? list[i].row : room;
+    }
     unsigned char *row = rfi_allocate(run->context, room);
     reef_status status = row ? rfi_writer_open(run->context, &writer, path, error)
                              : rfi_fail(error, REEF_E_NOMEM, "no memory for a checkpoint");
@@ -472,21 +475,18 @@ static reef_status get_row(const part *p, const char *name, ptrdiff_t rows, ptrd
     return rfi_reader_get(&p->reader, p->data + t->start + (size_t)i * size, to, size, error);
 }
 
-static reef_status take_centre(reef_run *run, const part *p, ptrdiff_t rows, ptrdiff_t i, ptrdiff_t k,
-                               reef_error *error)
+static reef_status take_state(reef_run *run, const part *p, ptrdiff_t rows, ptrdiff_t i, ptrdiff_t k, reef_error *error)
 {
-    unsigned char known = 0;
-    float *room = run->learners[0].spare;
-    reef_state *state = run->states[run->class_of[k]];
-    reef_status status = get_row(p, "known", rows, i, &known, 1, error);
-    status =
-        status == REEF_OK ? get_row(p, "centre", rows, i, room, (size_t)run->length * sizeof(float), error) : status;
-    if (status == REEF_OK && known) {
-        return reef_state_set_centre(state, 0, room, error);
+    size_t size = state_bytes(run);
+    void *room = rfi_allocate(run->context, size);
+    if (!room) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for the rule's state");
     }
+    reef_status status = get_row(p, "state", rows, i, room, size, error);
     if (status == REEF_OK) {
-        reef_state_reset(state);
+        status = reef_state_load(run->states[run->class_of[k]], room, size, error);
     }
+    rfi_release(run->context, room);
     return status;
 }
 
@@ -499,7 +499,7 @@ static reef_status take_agent(reef_run *run, const part *p, ptrdiff_t rows, ptrd
     if (status == REEF_OK && run->velocity) {
         status = get_row(p, "velocity", rows, i, rfi_row(run, run->velocity, k), row, error);
     }
-    return status == REEF_OK && run->states ? take_centre(run, p, rows, i, k, error) : status;
+    return status == REEF_OK && run->states ? take_state(run, p, rows, i, k, error) : status;
 }
 
 static reef_status take_liar(reef_run *run, const part *p, ptrdiff_t rows, ptrdiff_t i, ptrdiff_t place,

@@ -49,6 +49,8 @@ static const world_plan special[] = {
     {.rule = "ref", .graph = "complete", .attack = "alie:knowledge=liars,on=3,off=2"},
     {.rule = "ref", .graph = "complete", .attack = "nan"},
     {.rule = "cclip:tau=1", .graph = "ring:k=3", .attack = "gaussian"},
+    {.rule = "mref", .graph = "complete", .attack = "alie:z=0.5"},
+    {.rule = "mref:sketch=16", .graph = "geometric:radius=0.5", .attack = "sign_flip"},
     {.rule = "median", .graph = "ring:k=3", .links = "failing:p=0.3", .attack = "alie"},
     {.rule = "median", .graph = "erdos_renyi:p=0.4", .graphs = 3, .attack = "alie"},
     {.rule = "mean", .graph = "ring:k=3", .lanes = 4},
@@ -248,7 +250,7 @@ static void fewer_ranks_go_on(void)
     (void)snprintf(path, sizeof path, "%s/reef-ranks-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", number);
     MPI_Comm_split(MPI_COMM_WORLD, some, 0, &half);
     REQUIRE(reef_mpi_engine_create(&over, &half, &error) == REEF_OK, "%s", error.text);
-    for (ptrdiff_t i = 0; i < COUNT(special); i += engine->size > 4 ? 4 : 1) {
+    for (ptrdiff_t i = 0; i<COUNT(special); i += engine->size> 4 ? 4 : 1) {
         char what[60];
         char name[200];
         world_plan plan = special_plan(i);
