@@ -5,7 +5,7 @@
 #include <reef/reef.h>
 #include <stdio.h>
 
-enum { AGENTS = 12, LIARS = 3, NUMBERS = 20, ROUNDS = 120 };
+enum { AGENTS = 12, LIARS = 3, NUMBERS = 20, ROUNDS = 120, HALF = ROUNDS / 2 };
 
 /* Noise that needs no library: about normal, variance 1. */
 static double noise(unsigned *state)
@@ -50,8 +50,8 @@ static reef_status listen(const char *spec, double *bias, reef_report *report, r
             pointers[l] = rows[l];
         }
         status = reef_plan_apply(plan, &(reef_input){.rows = pointers, .state = memory}, out, report, error);
-        for (int m = 0; round >= ROUNDS / 2 && m < NUMBERS; m++) {
-            mean[m] += (double)out[m] / (ROUNDS / 2);
+        for (int m = 0; round >= HALF && m < NUMBERS; m++) {
+            mean[m] += (double)out[m] / HALF;
         }
     }
     *bias = 0;
