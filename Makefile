@@ -6,7 +6,7 @@ BENCH_FLAGS ?=
 PEERS_FLAGS ?=
 PYTHON_BENCH_FLAGS ?=
 
-.PHONY: help run paper-full demo test test-python-extras bench bench-peers bench-python check check-aarch64 fuzz format install clean
+.PHONY: help run paper-full demo test test-python-extras bench bench-peers bench-mpi bench-python check check-aarch64 fuzz format install clean
 
 help:
 	@echo 'make run                  build Reef and run the experiments of the paper; figures in results/'
@@ -15,6 +15,7 @@ help:
 	@echo 'make test                 all tests: optimised and sanitized builds, command line, installation'
 	@echo 'make test-python-extras   the Python package with PyTorch, ByzFL and Flower, in virtual environments'
 	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
+	@echo 'make bench-mpi            runs over 1 to 8 MPI ranks beside one process and beside bare MPI'
 	@echo 'make bench-peers          the same arrays through numpy, scipy, PyTorch, ByzFL, Flower (PEERS_FLAGS=...)'
 	@echo 'make bench-python         the same lists of arrays through the Python package, numpy, ByzFL and Flower'
 	@echo 'make check                static gates: format, layers, warnings, symbols, docs, clang-tidy, cppcheck'
@@ -60,6 +61,10 @@ bench-python:
 bench:
 	@scripts/bootstrap.sh run
 	@scripts/bench.sh $(BENCH_FLAGS)
+
+bench-mpi:
+	@scripts/bootstrap.sh run test
+	@scripts/bench_mpi.sh
 
 # Peers that cannot be installed are named as absent, so a failure to install some is no end.
 bench-peers:

@@ -96,7 +96,7 @@ bool rfi_metis_partition(ptrdiff_t agents, const ptrdiff_t *start, const int32_t
     }
     network n = {calloc((size_t)agents + 1, sizeof(idx_t)), malloc((size_t)(2 * links + 1) * sizeof(idx_t))};
     ptrdiff_t *from = calloc((size_t)agents + 2, sizeof *from);
-    int32_t *heard = malloc((size_t)(links + 1) * sizeof *heard);
+    int32_t *heard = calloc((size_t)links + 1, sizeof *heard);
     bool done = n.start && n.neighbour && from && heard;
     if (done) {
         transpose(agents, start, senders, from, heard);

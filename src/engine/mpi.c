@@ -148,7 +148,7 @@ static void forget(side *s, ptrdiff_t i)
 static bool open_side(side *s, ptrdiff_t peers)
 {
     size_t count = peers > 0 ? (size_t)peers : 1;
-    s->types = malloc(count * sizeof *s->types);
+    s->types = malloc(count * sizeof(MPI_Datatype));
     s->counts = calloc(count, sizeof *s->counts);
     s->pieces = calloc(count, sizeof *s->pieces);
     s->numbers = calloc(count, sizeof *s->numbers);
@@ -231,26 +231,31 @@ static reef_status connect_peers(const reef_engine *engine, const int32_t *peers
                                  reef_error *error)
 {
     exchange *x = calloc(1, sizeof *x);
-    int *ranks = malloc((size_t)(count > 0 ? count : 1) * sizeof *ranks);
-    bool ready = x && ranks;
+    size_t room = count > 0 ? (size_t)count : 1;
+    int *ranks = malloc(room * sizeof *ranks);
+    int *weights = malloc(room * sizeof *weights);
+    bool ready = x && ranks && weights;
     *pattern = NULL;
     if (x) {
         x->comm = MPI_COMM_NULL;
         x->peers = count;
         x->request = MPI_REQUEST_NULL;
-        x->zeros = calloc((size_t)(count > 0 ? count : 1), sizeof *x->zeros);
-        ready = open_side(&x->send, count) && open_side(&x->receive, count) && x->zeros && ranks;
+        x->zeros = calloc(room, sizeof *x->zeros);
+        bool sending = open_side(&x->send, count);
+        ready = open_side(&x->receive, count) && sending && x->zeros && ready;
     }
     reef_status status = ready ? REEF_OK : fail(error, REEF_E_NOMEM, "no memory for %td neighbours", count);
     status = engine->ops->agree(engine, status, error);
-    if (status == REEF_OK) {
+    if (status == REEF_OK && ready) {
         for (ptrdiff_t i = 0; i < count; i++) {
             ranks[i] = peers[i];
+            weights[i] = 1;
         }
-        int code = MPI_Dist_graph_create_adjacent(comm_of(engine), (int)count, ranks, MPI_UNWEIGHTED, (int)count, ranks,
-                                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &x->comm);
+        int code = MPI_Dist_graph_create_adjacent(comm_of(engine), (int)count, ranks, weights, (int)count, ranks,
+                                                  weights, MPI_INFO_NULL, 0, &x->comm);
         status = check(code, "MPI_Dist_graph_create_adjacent", error);
     }
+    free(weights);
     free(ranks);
     if (status != REEF_OK) {
         disconnect(engine, x);
@@ -286,6 +291,7 @@ static reef_status end(const reef_engine *engine, void *pattern, reef_error *err
 {
     exchange *x = pattern;
     (void)engine;
+    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): begin has started it
     return check(MPI_Wait(&x->request, MPI_STATUS_IGNORE), "MPI_Wait", error);
 }
 
@@ -427,7 +433,7 @@ reef_status reef_mpi_engine_create(reef_engine **engine, const void *communicato
                     ready ? "an argument is NULL" : "MPI is not initialised");
     }
     *engine = NULL;
-    memcpy(&from, communicator, sizeof from);
+    memcpy(&from, communicator, sizeof(MPI_Comm));
     reef_engine *e = calloc(1, sizeof *e);
     mpi_state *state = calloc(1, sizeof *state);
     if (!e || !state) {
@@ -474,7 +480,7 @@ reef_status reef_mpi_start(reef_engine **engine, reef_error *error)
         }
     }
     reef_status status = reef_mpi_engine_create(engine, &world, error);
-    if (status == REEF_OK) {
+    if (status == REEF_OK && engine && *engine) {
         ((mpi_state *)(*engine)->state)->started = !before;
     }
     return status;

@@ -11,6 +11,17 @@
 
 #include <reef/learn.h>
 
+/* Entries of a route. */
+static inline int32_t rfi_pair_rank(uint64_t pair)
+{
+    return (int32_t)(pair >> 32);
+}
+
+static inline ptrdiff_t rfi_pair_id(uint64_t pair)
+{
+    return (ptrdiff_t)(pair & UINT32_MAX);
+}
+
 typedef struct rfi_route {
     uint64_t *send, *receive; /* rank << 32 | global number, ascending */
     ptrdiff_t sends, receives;
