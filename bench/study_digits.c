@@ -19,8 +19,8 @@
 enum { AGENTS = 20, SPEC_SIZE = 200 };
 
 static const char *const rules[] = {
-    "mean",        "median", "trimmed:f=%d",          "krum:f=%d", "geomed",
-    "cclip:tau=1", "ref",    "ref:scale_floor_rel=3", "vref",      "nnm:f=%d | ref",
+    "mean", "median",         "trimmed:f=%d", "krum:f=%d", "geomed", "cclip:tau=1", "ref", "ref:scale_floor_rel=3",
+    "vref", "nnm:f=%d | ref", "mref",
 };
 static const char *const attacks[] = {
     "sign_flip", "alie", "ipm", "additive:delta=1,direction=gaussian", "label_flip",
