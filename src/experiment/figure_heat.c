@@ -134,12 +134,14 @@ static void add_layout(const rfi_figures *f, const rfi_scale *scale, ptrdiff_t p
     rfi_scale_tics(f, scale, 'y', script);
     rfi_text_add(script, "low = %.17g\nstep = %.17g\nzero = %.17g\nhalf = %.17g\n", scale->low,
                  (scale->high - scale->low) / ROWS, scale->zero, scale->zero_half);
-    rfi_text_add(script, "set yrange [%s:%.17g]\nset xrange [0:%lld]\n", scale->has_zero ? "zero - 1.2*half" : "low",
-                 scale->high, (long long)first->iterations);
+    rfi_text_add(script, "set yrange [%s:%.17g]\nset xrange [0:%lld]\nset xtics %.17g\n",
+                 scale->has_zero ? "zero - 1.2*half" : "low", scale->high, (long long)first->iterations,
+                 (double)first->iterations / 4);
     double range[2];
     find_range(f, panels, range);
-    rfi_text_add(script, "set cbrange [%.6g:%.6g]\nset tics out\nset multiplot layout %td,%td title '", range[0],
-                 range[1], (panels + columns - 1) / columns, columns);
+    rfi_text_add(script,
+                 "set cbrange [%.6g:%.6g]\nset tics out\nset cblabel offset 1.5\nset multiplot layout %td,%td title '",
+                 range[0], range[1], (panels + columns - 1) / columns, columns);
     rfi_figure_safe(script, f->experiment->name);
     rfi_text_add(script, "'\n");
 }

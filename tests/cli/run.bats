@@ -121,9 +121,29 @@ YAML
     run -2 "$REEF" init a b
 }
 
-@test "the published experiments are in order" {
-    for file in "$BATS_TEST_DIRNAME"/../../experiments/*.yaml; do
+@test "the published experiments run, in a short form, and stand in their README" {
+    local folder=$BATS_TEST_DIRNAME/../../experiments
+    for file in "$folder"/*.yaml; do
+        local name
+        name=$(basename "$file" .yaml)
         run -0 "$REEF" check "$file"
+        "$REEF" run "$file" -q --no-figures --set iterations=12 --set steady=4 --set every=4 --set runs=1
+        [ "$(wc -l <"results/$name/summary.csv")" -gt 3 ]
+        ! cut -d , -f 1-12 "results/$name/summary.csv" | grep -q -- '-inf'
+        grep -qF "[$name]($name.yaml)" "$folder/README.md"
+    done
+}
+
+@test "the paper's figure is drawn from what a run leaves" {
+    command -v gnuplot >/dev/null || skip "no gnuplot here"
+    local tree=$BATS_TEST_DIRNAME/../..
+    for name in paper_delta paper_rate; do
+        "$REEF" run "$tree/experiments/$name.yaml" -q --no-figures --set iterations=60 --set steady=20 --set runs=1
+    done
+    gnuplot -e "results='results'; kind='svg'" "$tree/scripts/paper.gp"
+    grep -q '</svg>' results/paper.svg
+    for word in "VREF, one malicious agent" "oracle, delta = 1000" "contamination rate" "theory"; do
+        grep -qF "$word" results/paper.svg
     done
 }
 
