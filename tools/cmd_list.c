@@ -124,10 +124,17 @@ static const struct shelf {
 };
 enum { SHELVES = sizeof shelves / sizeof shelves[0] };
 
+/* "attacks", or "attack". */
+static bool names(const char *plural, const char *typed)
+{
+    size_t length = strlen(plural);
+    return strcmp(plural, typed) == 0 || (strlen(typed) == length - 1 && strncmp(plural, typed, length - 1) == 0);
+}
+
 static const struct shelf *find_shelf(const char *name)
 {
     for (int i = 0; i < SHELVES; i++) {
-        if (strcmp(shelves[i].name, name) == 0) {
+        if (names(shelves[i].name, name)) {
             return &shelves[i];
         }
     }
@@ -163,13 +170,22 @@ static void print_kind(const struct shelf *shelf, const reef_kind *kind)
     }
 }
 
-static int list_kind(const struct shelf *shelf, const char *name)
+/* Prints it if it is there. */
+static bool found_on(const struct shelf *shelf, const char *name)
 {
     for (ptrdiff_t i = 0; shelf->at(i); i++) {
         if (strcmp(shelf->at(i)->name, name) == 0) {
             print_kind(shelf, shelf->at(i));
-            return EXIT_DONE;
+            return true;
         }
+    }
+    return false;
+}
+
+static int list_kind(const struct shelf *shelf, const char *name)
+{
+    if (found_on(shelf, name)) {
+        return EXIT_DONE;
     }
     fprintf(stderr, "reef list: there is no '%s' among the %s; `reef list %s` names them\n", name, shelf->name,
             shelf->name);
@@ -214,7 +230,7 @@ static int list_rule(const char *name)
 
 static int run_list(int argc, char **argv)
 {
-    bool rules = argc == 1 || strcmp(argv[1], "rules") == 0;
+    bool rules = argc == 1 || names("rules", argv[1]);
     const struct shelf *shelf = argc > 1 ? find_shelf(argv[1]) : NULL;
     if (argc > 3 || (argc == 3 && !shelf && !rules)) {
         fprintf(stderr, "reef list: one name at a time; see `reef list --help`\n");
@@ -231,13 +247,18 @@ static int run_list(int argc, char **argv)
         print_shelf(shelf);
         return EXIT_DONE;
     }
+    for (int i = 0; !reef_rule_find(NULL, argv[1]) && i < SHELVES; i++) {
+        if (found_on(&shelves[i], argv[1])) {
+            return EXIT_DONE;
+        }
+    }
     return list_rule(argv[1]);
 }
 
 const command command_list = {
     "list",
     "list rules, graphs, problems, attacks, ..., or explain one of them",
-    "Usage: reef list [RULE]\n"
+    "Usage: reef list [NAME]\n"
     "       reef list KIND [NAME]\n\n"
     "Without an argument: every rule and pre-aggregator with one line on what it does.\n"
     "With one: its source, what it can bear, its traits, and its parameters with defaults and ranges.\n"

@@ -67,3 +67,13 @@ names() { "$REEF" list | awk '/^  [a-z]/ { print $1 }'; }
     [ -z "$output" ]
     [[ "$stderr" == "reef list: "* ]]
 }
+
+@test "a name is found whatever it is, and a kind may be named in the singular" {
+    run -0 "$REEF" list ipm
+    [[ "$output" == ipm\ -\ * ]]
+    run -0 "$REEF" list attack ipm
+    [[ "$output" == ipm\ -\ * ]]
+    run -0 "$REEF" list rule krum
+    [[ "$output" == krum\ -\ * ]]
+    run -2 "$REEF" list attack krum
+}
