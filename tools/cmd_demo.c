@@ -22,10 +22,27 @@ enum { FAR, NEAR, HIDDEN, BROKEN, SCENARIOS };
 
 /* Rules that must know the number of liars are told; bulyan bears 7 of 32 at most. */
 static const char *const specs[] = {
-    "mean",          "median",           "trimmed:f=8", "meamed:f=8", "geomed",        "krum:f=8",
-    "multikrum:f=8", "bulyan:f=7",       "mda:f=8",     "huber",      "tukey",         "cclip:start=median",
-    "ref",           "ref:n=auto",       "ref:scale=s", "vref",       "nnm:f=8 | ref", "clip:c=200 | mean",
-    "arc:f=8 | ref", "bucketing | vref",
+    "mean",
+    "median",
+    "trimmed:f=8",
+    "meamed:f=8",
+    "geomed",
+    "krum:f=8",
+    "multikrum:f=8",
+    "bulyan:f=7",
+    "mda:f=8",
+    "huber",
+    "tukey",
+    "cclip:start=median",
+    "ref",
+    "ref:n=auto",
+    "ref:scale=s",
+    "vref",
+    "mref",
+    "nnm:f=8 | ref",
+    "clip:c=200 | mean",
+    "arc:f=8 | ref",
+    "bucketing | vref",
 };
 enum { SPECS = sizeof specs / sizeof specs[0] };
 

@@ -5,20 +5,8 @@ import ctypes as c
 
 import numpy as np
 
-REEF_F32 = 0
-
-
-class Input(c.Structure):
-    """reef_input of reef/agg.h."""
-
-    _fields_ = [("rows", c.POINTER(c.c_void_p)), ("weights", c.c_void_p), ("ids", c.c_void_p), ("has_self", c.c_bool),
-                ("self", c.c_ssize_t), ("round", c.c_int64), ("state", c.c_void_p)]
-
-
-class Error(c.Structure):
-    """reef_error of reef/status.h."""
-
-    _fields_ = [("status", c.c_int), ("text", c.c_char * 320)]
+REEF_FLAT_F32 = 0  # of reef/flat.h
+ROOM = 320  # of error texts
 
 
 class Reef:
@@ -29,26 +17,25 @@ class Reef:
         self.lib.reef_version.restype = c.c_char_p
         self.version: str = self.lib.reef_version().decode()
         self.context = c.c_void_p()
-        error = Error()
-        self._check(self.lib.reef_context_create(c.byref(self.context), None, c.byref(error)), error)
-        self._check(self.lib.reef_context_set_threads(self.context, c.c_ssize_t(threads), c.byref(error)), error)
+        text = c.create_string_buffer(ROOM)
+        self._check(self.lib.reef_flat_context(c.byref(self.context), c.c_ssize_t(threads), text, c.c_size_t(ROOM)), text)
 
     def aggregator(self, spec: str) -> Aggregator:
         return Aggregator(self, spec)
 
     @staticmethod
-    def _check(status: int, error: Error) -> None:
+    def _check(status: int, text: c.Array) -> None:
         if status != 0:
-            raise RuntimeError(f"reef: {error.text.decode()}")
+            raise RuntimeError(f"reef: {text.value.decode()}")
 
 
 class Aggregator:
     def __init__(self, reef: Reef, spec: str) -> None:
         self.reef = reef
         self.handle = c.c_void_p()
-        error = Error()
-        status = reef.lib.reef_agg_create_in(reef.context, c.byref(self.handle), spec.encode(), c.byref(error))
-        reef._check(status, error)
+        text = c.create_string_buffer(ROOM)
+        status = reef.lib.reef_flat_agg(reef.context, c.byref(self.handle), spec.encode(), text, c.c_size_t(ROOM))
+        reef._check(status, text)
 
     def bind(self, x: np.ndarray, out: np.ndarray) -> Call:
         """A call that aggregates the rows of x (float32, contiguous along the last axis) into out."""
@@ -67,13 +54,14 @@ class Call:
     def __init__(self, agg: Aggregator, x: np.ndarray, out: np.ndarray, k: int, m: int) -> None:
         self.keep = (agg, x)
         self.out = out
-        self.error = Error()
+        self.text = c.create_string_buffer(ROOM)
         self.rows = (c.c_void_p * k)(*(x.ctypes.data + row * x.strides[0] for row in range(k)))
-        self.input = Input(rows=c.cast(self.rows, c.POINTER(c.c_void_p)))
-        self.arguments = (agg.handle, c.byref(self.input), c.c_ssize_t(k), c.c_ssize_t(m), REEF_F32,
-                          c.c_void_p(out.ctypes.data), None, c.byref(self.error))
-        self.apply = agg.reef.lib.reef_agg_apply
+        self.outs = (c.c_void_p * 1)(out.ctypes.data)
+        self.lengths = (c.c_ssize_t * 1)(m)
+        self.arguments = (agg.handle, c.c_ssize_t(k), c.c_ssize_t(1), self.lengths, REEF_FLAT_F32, self.rows, self.outs, None,
+                          c.c_ssize_t(-1), c.c_int64(0), None, None, self.text, c.c_size_t(ROOM))
+        self.apply = agg.reef.lib.reef_flat_apply
 
     def __call__(self) -> np.ndarray:
-        Reef._check(self.apply(*self.arguments), self.error)
+        Reef._check(self.apply(*self.arguments), self.text)
         return self.out

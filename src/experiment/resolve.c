@@ -52,12 +52,13 @@ const reef_field rfi_number_fields[RFI_NUMBERS] = {
     FLAG(oracle, "also run the oracle, which knows the liars"),
 };
 
-/* Fields that are lists, and what stands between their values in a spec. */
+/* Fields that are lists, and what stands between their values in a spec; lists with commas go into parentheses. */
 static const struct {
     rfi_part part;
     const char *key;
     char mark;
-} list_fields[] = {{RFI_PART_PLACEMENT, "agents", ' '}};
+} list_fields[] = {
+    {RFI_PART_PLACEMENT, "agents", ' '}, {RFI_PART_PROBLEM, "hidden", ','}, {RFI_PART_PROBLEM, "optimum", ','}};
 
 /* Kinds of maps that name none; NULL: they must. */
 static const char *const default_kinds[RFI_PARTS] = {
@@ -192,11 +193,21 @@ static const rfi_yaml_node *choose_element(choice *c, const rfi_yaml_node *list,
     return element;
 }
 
+/* The kind that a map names; NULL: none. */
+static const rfi_yaml_node *kind_of(const rfi_yaml_node *node)
+{
+    const rfi_yaml_node *entry = node->type == RFI_YAML_MAP ? node->first : NULL;
+    while (entry && (strcmp(entry->key, "kind") != 0 || entry->type != RFI_YAML_SCALAR)) {
+        entry = entry->next;
+    }
+    return entry;
+}
+
 static reef_status fill_map(choice *c, const rfi_yaml_node *map, rfi_object *object, reef_error *error)
 {
     for (const rfi_yaml_node *entry = map->first; entry; entry = entry->next) {
         rfi_pair pair = {entry, choose(c, entry)};
-        bool joined = pair.value->type == RFI_YAML_LIST && list_mark(c->part, entry->key);
+        bool joined = (pair.value->type == RFI_YAML_LIST && list_mark(c->part, entry->key)) || kind_of(pair.value);
         if (pair.value->type != RFI_YAML_SCALAR && !joined) {
             return rfi_fail_at(error, REEF_E_FORMAT, pair.value, false, "%s takes a single value, not %s", entry->key,
                                rfi_yaml_type_text(pair.value->type));
@@ -215,24 +226,71 @@ static reef_status fill_map(choice *c, const rfi_yaml_node *map, rfi_object *obj
     return REEF_OK;
 }
 
-static reef_status append_value(const rfi_pair *pair, ptrdiff_t part, char *spec, size_t *used, reef_error *error)
+static void append_text(char *spec, size_t *used, const char *text)
 {
-    const rfi_yaml_node *value = pair->value;
-    const rfi_yaml_node *item = value->type == RFI_YAML_LIST ? value->first : value;
-    for (bool first = true; item; item = value->type == RFI_YAML_LIST ? item->next : NULL, first = false) {
-        if (item->type != RFI_YAML_SCALAR) {
+    rfi_append(spec, RFI_SPEC_LENGTH_MAX + 1, used, "%s", text);
+}
+
+/* A value with commas of its own is a spec within the spec, which stands in parentheses. */
+static void append_scalar(const rfi_yaml_node *value, char *spec, size_t *used)
+{
+    bool wrapped = memchr(value->text, ',', value->length) && value->text[0] != '(';
+    append_text(spec, used, wrapped ? "(" : "");
+    append_text(spec, used, value->text);
+    append_text(spec, used, wrapped ? ")" : "");
+}
+
+/* {kind: digits, bias: true}: (digits:bias=true). What is inside is not swept. */
+static reef_status append_map(const rfi_yaml_node *map, char *spec, size_t *used, reef_error *error)
+{
+    const rfi_yaml_node *kind = kind_of(map);
+    const char *mark = ":";
+    append_text(spec, used, "(");
+    append_text(spec, used, kind->text);
+    for (const rfi_yaml_node *entry = map->first; entry; entry = entry->next) {
+        if (entry == kind) {
+            continue;
+        }
+        if (entry->type != RFI_YAML_SCALAR) {
+            return rfi_fail_at(error, REEF_E_FORMAT, entry, false, "%s takes a single value here, not %s", entry->key,
+                               rfi_yaml_type_text(entry->type));
+        }
+        append_text(spec, used, mark);
+        append_text(spec, used, entry->key);
+        append_text(spec, used, "=");
+        append_scalar(entry, spec, used);
+        mark = ",";
+    }
+    append_text(spec, used, ")");
+    return REEF_OK;
+}
+
+static reef_status append_list(const rfi_pair *pair, char mark, char *spec, size_t *used, reef_error *error)
+{
+    append_text(spec, used, mark == ',' ? "(" : "");
+    for (const rfi_yaml_node *item = pair->value->first; item; item = item->next) {
+        if (item->type != RFI_YAML_SCALAR || memchr(item->text, ',', item->length)) {
             return rfi_fail_at(error, REEF_E_FORMAT, item, false, "%s takes single values here, not %s",
                                pair->entry->key, rfi_yaml_type_text(item->type));
         }
-        if (memchr(item->text, ',', item->length)) {
-            return rfi_fail_at(error, REEF_E_SYNTAX, item, false, "a parameter may not contain a comma");
-        }
-        if (!first) {
-            rfi_append(spec, RFI_SPEC_LENGTH_MAX + 1, used, "%c", list_mark(part, pair->entry->key));
-        }
-        rfi_append(spec, RFI_SPEC_LENGTH_MAX + 1, used, "%s", item->text);
+        append_text(spec, used, item->text);
+        rfi_append(spec, RFI_SPEC_LENGTH_MAX + 1, used, "%.*s", item->next ? 1 : 0, &mark);
     }
+    append_text(spec, used, mark == ',' ? ")" : "");
     return REEF_OK;
+}
+
+static reef_status append_value(const rfi_pair *pair, ptrdiff_t part, char *spec, size_t *used, reef_error *error)
+{
+    switch (pair->value->type) {
+    case RFI_YAML_LIST:
+        return append_list(pair, list_mark(part, pair->entry->key), spec, used, error);
+    case RFI_YAML_MAP:
+        return append_map(pair->value, spec, used, error);
+    default:
+        append_scalar(pair->value, spec, used);
+        return REEF_OK;
+    }
 }
 
 reef_status rfi_object_spec(const rfi_object *object, uint64_t pairs, char spec[RFI_SPEC_LENGTH_MAX + 1],

@@ -4,15 +4,17 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/memory.h"
+#include "base/number.h"
+#include "base/text.h"
 #include "num/gamma.h"
 #include "num/rng.h"
 #include "num/special.h"
 #include "problem/problem.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *const covariance_words[] = {"identity", "diagonal", "ar1", NULL};
-static const char *const optimum_words[] = {"random", "ones", "axis", NULL};
 static const char *const loss_words[] = {"square", "huber", NULL};
 
 #define REAL(key, default, least, most, of, text)                                                                      \
@@ -41,8 +43,14 @@ static const reef_field fields[] = {
     WORD(covariance, "identity", "of the features: identity, diagonal (each agent its own), or ar1 (rho^|i-j|)"),
     REAL(spread, "4", 1, 1e6, "factor", "diagonal: the elements lie in 1/s..s, log-uniform"),
     REAL(rho, "0.5", -0.999, 0.999, "", "ar1: correlation of neighbouring features"),
-    WORD(optimum, "random", "direction of the model to be found: random, all ones, or the first axis"),
-    REAL(norm, "1", 0, 1e6, "", "length of that model"),
+    {.name = "optimum",
+     .type = REEF_FIELD_TEXT,
+     .offset = offsetof(rfi_lms_params, optimum),
+     .preset = "random",
+     .unit = "",
+     .help =
+         "the model to be found: random direction, ones (all equal), axis (the first), or its M numbers, as (1,0,-2)"},
+    REAL(norm, "1", 0, 1e6, "", "length of that model, unless its numbers are given"),
     REAL(heterogeneity, "0", 0, 1e6, "standard deviation",
          "of each coordinate of an agent's own optimum around the common one"),
     REAL(drift, "0", 0, 1e6, "standard deviation", "of each coordinate's random walk, per round"),
@@ -119,19 +127,49 @@ void rfi_lms_optimum(const rfi_lms *lms, int64_t round, ptrdiff_t from, ptrdiff_
     }
 }
 
-static void choose_optimum(rfi_lms *lms)
+/* "1,0,-2": exactly M numbers. */
+static reef_status read_optimum(rfi_lms *lms, reef_error *error)
 {
+    const char *text = lms->params.optimum;
+    rfi_slice rest = {text, strlen(text)};
+    bool more = true;
+    ptrdiff_t count = 0;
+    for (; more; count++) {
+        double value = 0;
+        rfi_slice word = rfi_trim(rfi_cut(rest, ',', &rest, &more));
+        if (!rfi_read_real(word, &value) || !(fabs(value) <= 1e12)) {
+            return rfi_fail(
+                error, REEF_E_SYNTAX,
+                "lms: optimum = '%.40s' is not allowed; it takes random, ones, axis, or numbers, as (1,0,-2)", text);
+        }
+        if (count < lms->width) {
+            lms->optimum[count] = value;
+        }
+    }
+    if (count != lms->width) {
+        return rfi_fail(error, REEF_E_RANGE, "lms: optimum has %td numbers, but dimension = %td", count, lms->width);
+    }
+    return REEF_OK;
+}
+
+static reef_status choose_optimum(rfi_lms *lms, reef_error *error)
+{
+    const bool random = strcmp(lms->params.optimum, "random") == 0;
+    const bool ones = strcmp(lms->params.optimum, "ones") == 0;
     rfi_rng rng;
     double square = 0;
+    if (!random && !ones && strcmp(lms->params.optimum, "axis") != 0) {
+        return read_optimum(lms, error);
+    }
     rfi_rng_init(&rng, lms->seed, RFI_PURPOSE_OPTIMUM, 0, 0, 0);
     for (ptrdiff_t m = 0; m < lms->width; m++) {
-        const double fixed = lms->params.optimum == RFI_LMS_ONES || m == 0 ? 1 : 0;
-        lms->optimum[m] = lms->params.optimum == RFI_LMS_RANDOM ? rfi_rng_normal(&rng) : fixed;
+        lms->optimum[m] = random ? rfi_rng_normal(&rng) : (ones || m == 0);
         square += lms->optimum[m] * lms->optimum[m];
     }
     for (ptrdiff_t m = 0; m < lms->width; m++) {
         lms->optimum[m] *= lms->params.norm / sqrt(square);
     }
+    return REEF_OK;
 }
 
 /* ---- agents ---- */
@@ -226,7 +264,11 @@ static reef_status create(const void *params, const reef_problem_setup *setup, v
         destroy(lms);
         return status;
     }
-    choose_optimum(lms);
+    reef_status status = choose_optimum(lms, error);
+    if (status != REEF_OK) {
+        destroy(lms);
+        return status;
+    }
     choose_noise(lms);
     choose_covariance(lms);
     choose_offsets(lms);

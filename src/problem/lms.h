@@ -15,7 +15,6 @@
 #include <reef/problem.h>
 
 enum { RFI_LMS_IDENTITY, RFI_LMS_DIAGONAL, RFI_LMS_AR1 };
-enum { RFI_LMS_RANDOM, RFI_LMS_ONES, RFI_LMS_AXIS };
 enum { RFI_LMS_SQUARE, RFI_LMS_HUBER };
 
 typedef struct rfi_lms_params {
@@ -23,7 +22,7 @@ typedef struct rfi_lms_params {
     double noise, noise_spread;
     int covariance;
     double spread, rho;
-    int optimum;
+    char optimum[REEF_TEXT_SIZE]; /* random, ones, axis, or M numbers */
     double norm, heterogeneity, drift;
     double outliers, outlier_noise;
     int loss;

@@ -97,6 +97,31 @@ static void fields_that_are_lists_are_one_value(void **state)
     test_free(cell);
 }
 
+static void specs_within_specs(void **state)
+{
+    static const struct {
+        const char *problem, *spec;
+    } cases[] = {
+        {"{kind: mlp, hidden: [64, 32], data: digits}", "mlp:hidden=(64,32),data=digits"},
+        {"{kind: mlp, hidden: 64, data: {kind: digits, bias: true}}", "mlp:hidden=64,data=(digits:bias=true)"},
+        {"{kind: softmax, data: 'gaussian:classes=3,dimension=4'}", "softmax:data=(gaussian:classes=3,dimension=4)"},
+        {"{kind: lms, dimension: 3, optimum: [1, 0, -2]}", "lms:dimension=3,optimum=(1,0,-2)"},
+    };
+    rfi_cell *cell = test_malloc(sizeof *cell);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[400];
+        (void)snprintf(text, sizeof text, "agents: 8\ngraph: complete\niterations: 20\nrule: mean\nproblem: %s\n",
+                       cases[i].problem);
+        reef_experiment *e = read_text(text, NULL, 0);
+        assert_int_equal(reef_experiment_cells(e), 1);
+        assert_int_equal(rfi_resolve(e, 0, cell, NULL), REEF_OK);
+        assert_string_equal(cell->specs[RFI_PART_PROBLEM], cases[i].spec);
+        reef_experiment_destroy(&e);
+    }
+    test_free(cell);
+}
+
 static void numbers_are_resolved(void **state)
 {
     (void)state;
@@ -156,6 +181,9 @@ static const mistake mistakes[] = {
     {BASE "rule: {kind: trimmed, f: x}\n", NULL, "f.yaml:5:26: ", "f = 'x' is not allowed"},
     {BASE "rule: {kind: trimmed, f: [0, 9]}\n", NULL, "f.yaml:5:7: ", "f = 9 liars among n = 8"},
     {BASE "rule: {kind: trimmed, f: {a: 1}}\n", NULL, "f.yaml:5:26: ", "a single value, not a map"},
+    {BASE "rule: {kind: trimmed, f: {kind: a, b: [1]}}\n", NULL, "f.yaml:5:39: ", "a single value here, not a list"},
+    {"agents: 8\ngraph: complete\niterations: 20\nrule: mean\nproblem: {kind: mlp, hidden: [8, [4]]}\n", NULL,
+     "f.yaml:5:34: ", "single values"},
     {BASE "rule: [mean, [median]]\n", NULL, "f.yaml:5:14: ", "a list cannot be one of several"},
     {BASE "rule: []\n", NULL, "f.yaml:5:7: ", "an empty list"},
     {BASE "rule: mean\nruns: 0\n", NULL, "f.yaml:6:7: ", "from 1 to"},
@@ -247,6 +275,7 @@ int main(void)
         cmocka_unit_test(maps_in_lists_are_swept_in_place),
         cmocka_unit_test(zipped_lists_go_in_parallel),
         cmocka_unit_test(fields_that_are_lists_are_one_value),
+        cmocka_unit_test(specs_within_specs),
         cmocka_unit_test(numbers_are_resolved),
         cmocka_unit_test(overrides_replace_add_and_open_specs),
         cmocka_unit_test(mistakes_are_placed_and_explained),

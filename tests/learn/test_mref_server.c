@@ -2,7 +2,6 @@
 #include "support/check.h"
 #include "support/runs.h"
 
-
 enum { CLIENTS = 10000, LIARS = 2500, NUMBERS = 100 };
 
 static void memory_is_as_stated(void **state)

@@ -57,6 +57,7 @@ static const char *const specs[] = {
     "lms:dimension=6,covariance=ar1,rho=-0.7,drift=0.1,loss=huber,threshold=0.5",
     "lms:optimum=ones,norm=3",
     "lms:optimum=axis,loss=huber",
+    "lms:dimension=3,optimum=(1,0,-2.5),drift=0.1",
 };
 
 /* The same bits whatever is computed together: 5 agents x 37 repetitions at once, or one by one. */
@@ -341,6 +342,26 @@ static void robust_adaptation(void **state)
     reef_problem_destroy(&huber);
 }
 
+/* Numbers are taken as they are; wrong ones are refused. */
+static void given_optimum(void **state)
+{
+    static const char *const wrong[] = {"(1,0)", "(1,0,-2,4)", "(1,x,2)",   "(1,,2)",
+                                        "()",    "one",        "(1,nan,2)", "(1,inf,2)"};
+    double w[3];
+    (void)state;
+    reef_problem *problem = make("lms:dimension=3,optimum=(1,0,-2.5),norm=7", 3, 5);
+    reef_problem_kind_of(problem)->optimum(reef_problem_state(problem), 1, NULL, 4, 7, w);
+    assert_true(w[0] == 1 && w[1] == 0 && w[2] == -2.5);
+    reef_problem_destroy(&problem);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char spec[100];
+        reef_error error = {REEF_OK, ""};
+        (void)snprintf(spec, sizeof spec, "lms:dimension=3,optimum=%s", wrong[i]);
+        CHECK(reef_problem_create(NULL, &problem, spec, 3, 5, &error) != REEF_OK && strstr(error.text, "optimum"),
+              "%s was taken: %s", wrong[i], error.text);
+    }
+}
+
 static void optima(void **state)
 {
     double w[10];
@@ -374,9 +395,10 @@ static void optima(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packing),     cmocka_unit_test(streams_of_agents), cmocka_unit_test(definition),
-        cmocka_unit_test(expectation), cmocka_unit_test(steady_state),      cmocka_unit_test(paper_theory),
-        cmocka_unit_test(walk),        cmocka_unit_test(robust_adaptation), cmocka_unit_test(optima),
+        cmocka_unit_test(packing),       cmocka_unit_test(streams_of_agents), cmocka_unit_test(definition),
+        cmocka_unit_test(expectation),   cmocka_unit_test(steady_state),      cmocka_unit_test(paper_theory),
+        cmocka_unit_test(walk),          cmocka_unit_test(robust_adaptation), cmocka_unit_test(optima),
+        cmocka_unit_test(given_optimum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
