@@ -39,9 +39,30 @@ static const command *find(const char *name)
     return NULL;
 }
 
+/* The command with the most first letters in common, at least two; or NULL. */
+static const command *nearest(const char *name)
+{
+    const command *best = NULL;
+    size_t most = 1;
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        size_t same = 0;
+        while (name[same] && name[same] == commands[i]->name[same]) {
+            same++;
+        }
+        best = same > most ? commands[i] : best;
+        most = same > most ? same : most;
+    }
+    return best;
+}
+
 static int unknown(const char *name)
 {
-    fprintf(stderr, "reef: there is no command '%s'; `reef help` lists them\n", name);
+    const command *meant = nearest(name);
+    if (meant) {
+        fprintf(stderr, "reef: there is no command '%s'; did you mean '%s'? `reef help` lists them\n", name, meant->name);
+    } else {
+        fprintf(stderr, "reef: there is no command '%s'; `reef help` lists them\n", name);
+    }
     return EXIT_USAGE;
 }
 
