@@ -59,7 +59,8 @@ static int unknown(const char *name)
 {
     const command *meant = nearest(name);
     if (meant) {
-        fprintf(stderr, "reef: there is no command '%s'; did you mean '%s'? `reef help` lists them\n", name, meant->name);
+        fprintf(stderr, "reef: there is no command '%s'; did you mean '%s'? `reef help` lists them\n", name,
+                meant->name);
     } else {
         fprintf(stderr, "reef: there is no command '%s'; `reef help` lists them\n", name);
     }
