@@ -60,37 +60,40 @@ if [ "${PAPER:-}" = full ]; then
     run paper_batch
     run paper_worst
     echo
-    echo "Mini-batches, one malicious agent with delta = 1000, steady-state MSD in dB over the mean without liars (reference: with"
-    echo "batches of 16 REF +0.3, median +1.7)."
+    echo "Mini-batches: steady-state MSD in dB over the mean without liars, and in the last column the reference for batches of 16."
     awk -F , '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        $at["liars"] == 0 && $at["rule"] == "mean" { mean[$at["strategy.batch"]] = $at["msd_db"] }
-        $at["liars"] == 1 { value[$at["rule"] " " $at["strategy.batch"]] = $at["msd_db"]; batch[$at["strategy.batch"]] }
+        { value[$at["rule"] " " $at["liars"] " " $at["strategy.batch"]] = $at["msd_db"] }
         END {
-            printf "\n%-8s", "batch"
-            n = split("1 4 16", b, " ")
-            for (i = 1; i <= n; i++) printf " %8s", b[i]
+            n = split("1 4 16", batch, " ")
+            rows = split("median 0 +1.7,ref 0 +0.3,median 1 -,ref 1 -", row, ",")
+            printf "\n%-18s", "batch"
+            for (i = 1; i <= n; i++) printf " %7s", batch[i]
             printf "\n"
-            m = split("median ref", rule, " ")
-            for (k = 1; k <= m; k++) {
-                printf "%-8s", rule[k]
-                for (i = 1; i <= n; i++) printf " %+8.1f", value[rule[k] " " b[i]] - mean[b[i]]
-                printf "\n"
+            for (k = 1; k <= rows; k++) {
+                split(row[k], part, " ")
+                printf "%-7s %d liar%s ", part[1], part[2], part[2] == 1 ? "  " : "s "
+                for (i = 1; i <= n; i++)
+                    printf " %+7.1f", value[part[1] " " part[2] " " batch[i]] - value["mean 0 " batch[i]]
+                printf part[3] == "-" ? "\n" : "  (" part[3] ")\n"
             }
         }' "$results/paper_batch/summary.csv"
     echo
-    echo "Worst delta for REF: ours (reference)"
+    echo "The worst delta for REF: ours (reference)"
     awk -F , '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["rule"] == "ref" {
-            m = $at["liars"]
-            if (!(m in worst) || $at["msd_db"] > worst[m]) { worst[m] = $at["msd_db"]; where[m] = $at["attack.delta"] }
+            liars = $at["liars"]
+            if (!(liars in worst) || $at["msd_db"] > worst[liars]) {
+                worst[liars] = $at["msd_db"]
+                where[liars] = $at["attack.delta"]
+            }
         }
         END {
             reference[1] = "-35.7 at 0.0015"; reference[4] = "-19.9"; reference[8] = "+10.5 at 0.025"
-            n = split("1 4 8", m, " ")
+            n = split("1 4 8", list, " ")
             for (i = 1; i <= n; i++)
-                printf "%2d malicious  %+6.1f dB at delta = %s (%s)\n", m[i], worst[m[i]], where[m[i]], reference[m[i]]
+                printf "%2d malicious  %+6.1f dB at delta = %s (%s)\n", list[i], worst[list[i]], where[list[i]], reference[list[i]]
         }' "$results/paper_worst/summary.csv"
 fi
 
