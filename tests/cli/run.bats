@@ -250,3 +250,19 @@ YAML
     run -2 "$REEF" bench --rows 2
     run -2 "$REEF" doctor now
 }
+
+@test "a field that is a list takes one, and a list of lists is swept" {
+    cat >net.yaml <<'YAML'
+agents: 4
+problem: {kind: mlp, data: digits, partition: "dirichlet:alpha=1,min=2", hidden: [[8, 4], [6]]}
+strategy: federated
+rule: mean
+iterations: 1
+YAML
+    "$REEF" run net.yaml -q --no-figures
+    [ "$(cut -d , -f 1-2 results/net/summary.csv)" = "$(printf 'cell,problem.hidden\n0,8 4\n1,6')" ]
+    grep -q 'hidden=(8,4)' results/net/manifest.json
+    "$REEF" run net.yaml -q --no-figures --set 'problem.hidden=[8, 4]' -o one
+    [ "$(wc -l <one/summary.csv)" -eq 2 ]
+    run -2 "$REEF" run net.yaml --set 'problem.hidden=[[8, x]]'
+}
