@@ -80,7 +80,7 @@ static reef_status write_metrics(sheet *s, const char *folder, reef_error *error
 reef_status rfi_arrays_write(const rfi_results *results, const char *folder, reef_error *error)
 {
     char path[4096];
-    ptrdiff_t points = 0;
+    ptrdiff_t points = 1;
     ptrdiff_t agents = 0;
     sheet s = {.results = results, .rows = results->experiment->cells};
     for (ptrdiff_t i = 0; i < s.rows; i++) {

@@ -103,9 +103,9 @@ reef_status rfi_check_write(const reef_experiment *e, const char *folder, reef_e
     rfi_world *world = rfi_world_create(e, e->context);
     rfi_cell *last = rfi_allocate(e->context, sizeof *last);
     reef_cell_facts facts;
-    reef_status status =
-        world && last ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory to check %td cells", e->cells);
-    for (ptrdiff_t i = 0; i < e->cells && status == REEF_OK; i++) {
+    bool ready = world && last;
+    reef_status status = ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory to check %td cells", e->cells);
+    for (ptrdiff_t i = 0; ready && i < e->cells && status == REEF_OK; i++) {
         status = rfi_world_set(world, i, error);
         if (status == REEF_OK) {
             bool known = i > 0 && same_network(last, &world->cell);

@@ -36,7 +36,7 @@ static reef_status add_cells(const rfi_results *r, rfi_text *text, reef_error *e
         rfi_text_field(text, e->axes[a].path);
     }
     rfi_text_add(text, ",agent,liar,trust,trust_se\n");
-    for (ptrdiff_t i = 0; i < e->cells && status == REEF_OK; i++) {
+    for (ptrdiff_t i = 0; world && i < e->cells && status == REEF_OK; i++) {
         if (r->cells[i]->agents > 0) {
             status = rfi_world_set(world, i, error);
         }
