@@ -43,6 +43,12 @@ install_package() {
 
 step "build release" build scripts/build.sh release reef_shared || finish
 
+if $python -c 'import mypy' 2>/dev/null; then
+    step "python types" gate "$python" -m mypy --cache-dir=build/python/mypy
+else
+    echo "types: left out, there is no mypy for $python"
+fi
+
 byzfl_modules='torch pandas matplotlib tqdm'
 if ! environment byzfl --system-site-packages '--ignore-installed numpy>=1.26.4,<2 scipy>=1.12' '--no-deps byzfl'; then
     skipped byzfl $folder/byzfl.log

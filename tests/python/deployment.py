@@ -138,7 +138,7 @@ class Deployment:
             time.sleep(0.1)
         raise RuntimeError(f"the SuperLink did not come up: {self.logs()}")
 
-    def run(self, timeout: float = 420, **config: object) -> dict:
+    def run(self, timeout: float = 300, **config: object) -> dict:
         """Runs the app and returns what it wrote to its file of results."""
         results = self.folder / f"results{len(list(self.folder.glob('results*')))}.json"
         pairs = " ".join(f"{name.replace('_', '-')}={json.dumps(value)}" for name, value in config.items())
