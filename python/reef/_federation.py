@@ -188,6 +188,12 @@ class Standing:
 HEAD = ["round", "node", "trust", "rejected", "weight", "left_out"]
 
 
+def check_csv(path: Union[None, str, os.PathLike[str]]) -> None:
+    """Before the first round, not after it."""
+    if path is not None and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise ValueError(f"trust_csv={os.fspath(path)!r}: there is no such folder")
+
+
 def write_csv(path: Union[str, os.PathLike[str]], number: int, replies: Sequence[Reply]) -> None:
     """Adds one line per reply; the file is begun in the first round."""
     fresh = number <= 1 or not os.path.exists(path)

@@ -50,7 +50,11 @@ def usable(array: Any) -> Optional[str]:
     if is_tensor(array):
         if array.device.type != "cpu":
             return f"the tensor is on {array.device}, not in the processor's memory"
+        if str(array.layout) != "torch.strided":
+            return f"the tensor has the layout {array.layout}"
         return None if array.is_contiguous() else "the tensor is not contiguous"
+    if isinstance(array, np.ma.MaskedArray):
+        return "the array has a mask, which would be ignored"
     return None if array.flags.c_contiguous else "the array is not contiguous"
 
 
@@ -58,7 +62,10 @@ def converted(array: Any) -> Any:
     """A copy that the library can read: contiguous, in memory, floating-point."""
     if is_tensor(array):
         tensor = array.detach().cpu()
+        tensor = tensor if str(tensor.layout) == "torch.strided" else tensor.to_dense()
         return (tensor if type_of(tensor) is not None else tensor.double()).contiguous()
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError("an array with a mask; fill it first, with NaN to have its row left out")
     array = np.asarray(array)
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise TypeError(f"{array.dtype} is no type of real numbers")
@@ -69,6 +76,16 @@ def converted(array: Any) -> Any:
 def pointer(array: Any) -> int:
     address: int = array.data_ptr() if is_tensor(array) else array.ctypes.data
     return address
+
+
+def overlap(one: Any, other: Any) -> bool:
+    """Whether two contiguous arrays share memory."""
+    a, b = pointer(one), pointer(other)
+    return a < b + _bytes(other) and b < a + _bytes(one)
+
+
+def _bytes(array: Any) -> int:
+    return int(array.numel() * array.element_size() if is_tensor(array) else array.nbytes)
 
 
 def size_of(array: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from . import _library
 from ._kinds import Value, make_spec
 from ._library import Handle, call, lib
-from ._rows import Batch, empty_like, is_tensor, pointer, size_of, split, type_of, usable
+from ._rows import Batch, empty_like, is_tensor, overlap, pointer, size_of, split, type_of, usable
 
 Array = np.ndarray[Any, Any]
 REASONS = ("used", "zero weight", "non-finite")
@@ -221,6 +221,8 @@ def _check_out(out: Any, batch: Batch, form: str) -> Any:
         raise TypeError(f"out must be contiguous, of type {row.dtype} and shape {tuple(row.shape)}, like a row")
     if not is_tensor(out) and not out.flags.writeable:
         raise TypeError("out is read-only")
+    if any(overlap(out, row) for row in batch.columns[None]):
+        raise ValueError("out shares memory with a row")
     return out
 
 

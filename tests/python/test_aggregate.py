@@ -64,6 +64,8 @@ def test_out_is_written_and_returned(rng):
     for wrong in (np.empty(6), np.empty(7, np.float32), np.empty((7, 2))[:, 0]):
         with pytest.raises(TypeError, match="out must be"):
             reef.aggregate(x, "median", out=wrong)
+    with pytest.raises(ValueError, match="shares memory"):
+        reef.aggregate(x, "median", out=x[2])
     out.flags.writeable = False
     with pytest.raises(TypeError, match="read-only"):
         reef.aggregate(x, "median", out=out)
@@ -74,6 +76,7 @@ def test_out_is_written_and_returned(rng):
     (np.ones((4, 3), np.complex64), "complex64"),
     (np.ones((4, 3)).astype(">f8"), "type"),
     (np.ones((4, 3, 2)).transpose(0, 2, 1), "not contiguous"),
+    (np.ma.masked_array(np.ones((4, 3)), mask=np.eye(4, 3)), "mask"),
     ([[1.0, 2.0], [3.0, 4.0]], "list"),
     ([1.0, 2.0], "float"),
     (["a", "b"], "str"),
@@ -90,7 +93,7 @@ def test_copy_converts(rng):
     assert reef.aggregate(np.array([[1, 2], [3, 4]]), "mean", copy=True).tolist() == [2, 3]
     assert reef.aggregate([[1.0, 2.0], [3.0, 4.0]], "mean", copy=True).tolist() == [2, 3]
     assert reef.aggregate([1.0, 2.0, 30.0], "median", copy=True) == 2
-    for hopeless in (["a", "b"], np.ones((4, 3), np.complex64), [None, None]):
+    for hopeless in (["a", "b"], np.ones((4, 3), np.complex64), [None, None], np.ma.ones((4, 3))):
         with pytest.raises(TypeError):
             reef.aggregate(hopeless, "mean", copy=True)
 

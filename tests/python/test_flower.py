@@ -67,7 +67,7 @@ def test_it_is_a_fedavg_that_says_what_it_does(caplog):
     strategy.summary()
     assert FedREF(efficiency=0.9).rule.spec.startswith("ref:c=auto,efficiency=0.9")
     assert FedVREF().rule.spec.startswith("vref")
-    for wrong in ({"rule": "reff"}, {"weight_cap": 0.5}, {"leave_out_rounds": -1}):
+    for wrong in ({"rule": "reff"}, {"weight_cap": 0.5}, {"leave_out_rounds": -1}, {"trust_csv": "/nowhere/x.csv"}):
         with pytest.raises(ValueError):
             make(**wrong)
 

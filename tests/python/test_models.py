@@ -67,6 +67,9 @@ def test_tensors(rng):
     with pytest.raises(TypeError, match="not contiguous"):
         reef.aggregate([row.T for row in x])
     assert reef.aggregate([row.T for row in x], copy=True).shape == (2, 50)
+    with pytest.raises(TypeError, match="layout"):
+        reef.aggregate([row.to_sparse() for row in x], "mean")
+    assert torch.allclose(reef.aggregate([row.to_sparse() for row in x], "mean", copy=True), x.mean(0))
     with pytest.raises(TypeError, match="torch.int64"):
         reef.aggregate(torch.ones((3, 2), dtype=torch.int64), "mean")
     with pytest.raises(TypeError, match="row 1"):

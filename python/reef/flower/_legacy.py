@@ -9,7 +9,7 @@ from flwr.common import Parameters
 from flwr.common.logger import log
 from flwr.server.strategy import Strategy
 
-from .._federation import Reply, check_layouts, combine, npy_array, weigh, write_csv
+from .._federation import Reply, check_csv, check_layouts, combine, npy_array, weigh, write_csv
 from .._rule import Rule, rule_of
 
 
@@ -27,6 +27,7 @@ class LegacyRobust(Strategy):
         self.strategy = strategy
         self.rule = rule_of(rule, {})
         self.per_array, self.weighted, self.weight_cap = per_array, weighted, weight_cap
+        check_csv(trust_csv)
         self.trust_csv = trust_csv
         self.replies: list[Reply] = []
         self._numbers: dict[str, int] = {}

@@ -10,8 +10,8 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from .._federation import (Layout, Reply, Standing, check_layouts, combine, layout_of, middle_metrics, npy_array, weigh,
-                           write_csv)
+from .._federation import (Layout, Reply, Standing, check_csv, check_layouts, combine, layout_of, middle_metrics, npy_array,
+                           weigh, write_csv)
 from .._rule import Rule, rule_of
 
 
@@ -56,6 +56,7 @@ class RobustFedAvg(FedAvg):
         if leave_out_rounds < 0:
             raise ValueError(f"leave_out_rounds={leave_out_rounds}; it must be at least 0")
         self.per_array, self.weighted, self.weight_cap = per_array, weighted, weight_cap
+        check_csv(trust_csv)
         self.trust_csv = trust_csv
         self.standing = Standing(leave_out_below, leave_out_rounds)
         self.replies: list[Reply] = []  # of the last round, with trust and reasons
