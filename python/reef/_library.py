@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes as c
 import ctypes.util
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any, Iterable, Optional
@@ -163,8 +164,8 @@ class Handle:
                 handle._users -= 1
                 handle._end()
 
-    def __del__(self) -> None:
-        if getattr(self, "_ended", None) is not None:
+    def __del__(self, _finalizing: Any = sys.is_finalizing) -> None:
+        if not _finalizing() and getattr(self, "_ended", None) is not None:  # at the end of the process nothing is left to call
             with _counting:
                 self._ended = True
                 self._end()

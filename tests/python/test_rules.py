@@ -83,6 +83,13 @@ def test_handles_end_in_order():
         gc.collect()
 
 
+def test_the_end_of_the_process_is_silent():
+    program = "import numpy, reef; rule = reef.Rule('cclip'); state = reef.State(); rule(numpy.ones((3, 2)), state=state)"
+    done = subprocess.run([sys.executable, "-c", program], env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "" and done.stdout == ""
+
+
 def test_a_wrong_library_is_named():
     environment = dict(os.environ, REEF_LIBRARY="/nowhere/libreef.so", PYTHONPATH=os.pathsep.join(sys.path))
     done = subprocess.run([sys.executable, "-c", "import reef"], env=environment, capture_output=True, text=True)
