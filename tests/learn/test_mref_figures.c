@@ -114,7 +114,8 @@ static void colluders(void **state)
     }
 }
 
-/* Without liars the oracle is the mean. */
+/* Without liars the oracle is the mean. In figure 16 all runs share the way that the truth takes, and it is that of another seed than in
+ * docs/robustness.md. */
 static void clean_and_other_settings(void **state)
 {
     static const figure figures[] = {
