@@ -17,6 +17,7 @@ static const struct {
     {REEF_TRAIT_HULL, "each coordinate stays between the smallest and the largest input"},
     {REEF_TRAIT_ROBUST, "liars within its bound cannot carry the result away"},
     {REEF_TRAIT_CENTRE, "remembers the last result (reef_state)"},
+    {REEF_TRAIT_SENDERS, "remembers every sender (reef_state)"},
     {REEF_TRAIT_SELF, "can use the receiver's own row"},
 };
 
