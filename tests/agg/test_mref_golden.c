@@ -63,9 +63,22 @@ static void fill_rows(scene *s, int t)
 static void open_scene(scene *s, const char *line)
 {
     *s = (scene){.agg = make_agg("mref:sketch=full,lazy=0,horizon=512")};
-    int read = sscanf(line, "scene %d %d %d %d %lf %d %lf %d %d", &s->number, &s->n, &s->m, &s->liars, &s->lie,
-                      &s->period, &s->spread, &s->heavy, &s->self);
-    assert_int_equal(read, 9);
+    double field[9];
+    char *at = (char *)(uintptr_t)(line + strlen("scene"));
+    for (int i = 0; i < COUNT(field); i++) {
+        const char *from = at;
+        field[i] = strtod(from, &at);
+        assert_true(at > from);
+    }
+    s->number = (int)field[0];
+    s->n = (int)field[1];
+    s->m = (int)field[2];
+    s->liars = (int)field[3];
+    s->lie = field[4];
+    s->period = (int)field[5];
+    s->spread = field[6];
+    s->heavy = (int)field[7];
+    s->self = (int)field[8];
     assert_true(s->n <= ROWS && s->m <= COLUMNS);
     const ptrdiff_t length = s->m;
     const reef_shape shape = {.rows = s->n, .segments = 1, .lengths = &length, .dtype = REEF_F64};

@@ -86,6 +86,7 @@ static void every_instruction_set(void **state)
 static void lengths_are_kept(void **state)
 {
     static const ptrdiff_t sizes[] = {16, 32, 64, 256};
+    enum { WIDTH = 64, SPIKES = LENGTH / WIDTH };
     static double row[LENGTH];
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(sizes); i++) {
@@ -93,7 +94,7 @@ static void lengths_are_kept(void **state)
         double mean = 0;
         double variance = 0;
         memset(row, 0, sizeof row);
-        for (ptrdiff_t m = 5; m < LENGTH; m += 64) { /* one column of a matrix 64 wide */
+        for (ptrdiff_t m = 5; m < LENGTH; m += WIDTH) { /* one column of a matrix 64 wide */
             row[m] = 1;
         }
         for (uint64_t key = 1; key <= KEYS; key++) {
@@ -101,7 +102,7 @@ static void lengths_are_kept(void **state)
             double squares = 0;
             rfi_sketch_add(key * UINT64_C(0xD1B54A32D192ED03), sizes[i], row, LENGTH, 1, 0, LENGTH, sketch);
             rfi_squares_add(sketch, 256, 1, 256, &squares);
-            double ratio = squares / (LENGTH / 64);
+            double ratio = squares / SPIKES;
             mean += ratio / KEYS;
             variance += (ratio - 1) * (ratio - 1) / KEYS;
         }
