@@ -45,7 +45,7 @@ static reef_status look_at_cells(const reef_experiment *e, const reef_engine *en
     reef_status status = world ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a cell");
     *large = false;
     *able = true;
-    for (ptrdiff_t i = 0; i < e->cells && status == REEF_OK; i++) {
+    for (ptrdiff_t i = 0; world && i < e->cells && status == REEF_OK; i++) {
         status = rfi_world_set(world, i, error);
         if (status == REEF_OK) {
             *large = *large || cell_bytes(world) > memory_bytes(engine);
@@ -132,7 +132,7 @@ reef_status rfi_checkpoint_load(const reef_context *context, const reef_engine *
     reef_status status = bytes ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a checkpoint");
     status = engine->ops->agree(engine, status, error);
     status = status == REEF_OK ? rfi_run_load_with(run, path, bytes, size, error) : status;
-    if (status == REEF_OK) {
+    if (status == REEF_OK && bytes) {
         memcpy(progress, bytes, sizeof *progress);
         memcpy(part->moments, bytes + sizeof *progress, moments);
         memcpy(values, bytes + sizeof *progress + moments, (size_t)count * sizeof *values);

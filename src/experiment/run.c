@@ -282,7 +282,7 @@ static reef_status run_block(runner *r, rfi_world *world, const job *j, ptrdiff_
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for the results of a cell");
     }
     status = agree(r, status, error);
-    if (status == REEF_OK) {
+    if (status == REEF_OK && work.values) {
         part->theory = number == 0 ? rfi_world_theory(world) : (double)NAN;
         status = run_rounds(r, j, run, &work, &checkpoints, part, whole, error);
     }
@@ -428,7 +428,7 @@ static void run_item(void *user, ptrdiff_t part, ptrdiff_t worker)
     }
     reef_status status = r->worlds[worker] ? REEF_OK : make_world(r, worker, &error);
     status = agree(r, status, &error);
-    if (status == REEF_OK) {
+    if (status == REEF_OK && r->worlds[worker]) {
         status = run_block(r, r->worlds[worker], j, r->items[part].block, &whole, &error);
     }
     bool last = whole && is_last(r, j);
@@ -534,13 +534,13 @@ static reef_status share_done(runner *r, reef_error *error)
     unsigned char *done = rfi_allocate_many(r->experiment->context, r->job_count, 1);
     reef_status status = done ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for the cells");
     status = r->engine->ops->agree(r->engine, status, error);
-    for (ptrdiff_t i = 0; status == REEF_OK && i < r->job_count; i++) {
+    for (ptrdiff_t i = 0; status == REEF_OK && done && i < r->job_count; i++) {
         done[i] = r->engine->rank == 0 && r->jobs[i].done;
     }
     if (status == REEF_OK) {
         status = r->engine->ops->merge(r->engine, done, (size_t)r->job_count, error);
     }
-    for (ptrdiff_t i = 0; status == REEF_OK && i < r->job_count; i++) {
+    for (ptrdiff_t i = 0; status == REEF_OK && done && i < r->job_count; i++) {
         r->jobs[i].done = done[i];
     }
     rfi_release(r->experiment->context, done);

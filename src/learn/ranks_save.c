@@ -166,7 +166,7 @@ static reef_status write_part(reef_run *run, const char *path, const void *extra
     status = status == REEF_OK ? rfi_writer_put(&writer, 0, start, sizeof start, error) : status;
     status = status == REEF_OK ? rfi_writer_put(&writer, sizeof start, header, length, error) : status;
     size_t at = sizeof start + length;
-    for (ptrdiff_t i = 0; i < count; i++) {
+    for (ptrdiff_t i = 0; row && i < count; i++) {
         for (ptrdiff_t k = 0; k < list[i].rows && status == REEF_OK; k++) {
             put_row(run, &list[i], k, extra, row);
             told->sum = hash_bytes(told->sum, row, list[i].row);
@@ -227,11 +227,11 @@ static reef_status sum_counts(const reef_run *run, reef_run_counts *sum, reef_er
     reef_status status = all ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for the counters");
     status = e->ops->agree(e, status, error);
     *sum = (reef_run_counts){.rounds = run->counts.rounds};
-    if (status == REEF_OK) {
+    if (status == REEF_OK && all) {
         all[e->rank] = run->counts;
         status = e->ops->merge(e, all, (size_t)e->size * sizeof *all, error);
     }
-    for (int32_t r = 0; status == REEF_OK && r < e->size; r++) {
+    for (int32_t r = 0; status == REEF_OK && all && r < e->size; r++) {
         sum->messages += all[r].messages;
         sum->bytes += all[r].bytes;
         sum->gradients += all[r].gradients;

@@ -384,7 +384,7 @@ reef_status reef_run_create(reef_context *context, reef_run **run, const reef_ru
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for a run");
     }
     status = engine ? engine->ops->agree(engine, status, error) : status; /* all ranks go on, or none */
-    if (status == REEF_OK) {
+    if (status == REEF_OK && made) {
         status = build(made, error);
         status = engine ? engine->ops->agree(engine, status, error) : status;
     }
