@@ -24,7 +24,7 @@ if(reef_mpi_found AND REEF_EXAMPLES)
     set_target_properties(example_mpi_${name} PROPERTIES OUTPUT_NAME mpi_${name}
                                                          RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
     target_link_libraries(example_mpi_${name} PRIVATE reef_shared reef_mpi MPI::MPI_C reef_flags m)
-    reef_add_ranks(example.mpi_${name} example_mpi_${name} ${source} 120)
+    reef_add_ranks(example.mpi_${name} example_mpi_${name} ${source} 600)
   endforeach()
 endif()
 
@@ -36,7 +36,7 @@ if(reef_mpi_found AND TARGET reef_test_base)
     add_executable(test_mpi_${name} ${source})
     set_target_properties(test_mpi_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(test_mpi_${name} PRIVATE reef_test_support reef_mpi MPI::MPI_C)
-    reef_add_ranks(mpi.${name} test_mpi_${name} ${source} 180)
+    reef_add_ranks(mpi.${name} test_mpi_${name} ${source} 600)
   endforeach()
 endif()
 

@@ -407,7 +407,7 @@ static reef_status check_sum(const reef_run *run, const rfi_reader *reader, cons
     unsigned char *block = rfi_allocate(run->context, BLOCK);
     uint64_t sum = UINT64_C(1469598103934665603);
     reef_status status = block ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory to read a checkpoint");
-    for (size_t at = 0; status == REEF_OK && at < reader->size; at += BLOCK) {
+    for (size_t at = 0; block && status == REEF_OK && at < reader->size; at += BLOCK) {
         size_t size = reader->size - at < BLOCK ? reader->size - at : BLOCK;
         status = rfi_reader_get(reader, at, block, size, error);
         sum = status == REEF_OK ? hash_bytes(sum, block, size) : sum;

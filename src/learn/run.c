@@ -201,7 +201,7 @@ static reef_status copy_agents(reef_run *run, reef_error *error)
     for (ptrdiff_t k = 0; k < k_max; k++) {
         ptrdiff_t id = rfi_id(run, k);
         run->liar[k] = run->setup.liar && run->setup.liar[id];
-        run->own_liars += run->liar[k] && k < run->own;
+        run->own_liars += k < run->own && run->liar[k];
         *(run->liar[k] ? &run->liar_list[run->liars++] : &run->honest_list[honest++]) = (int32_t)k;
         run->home[k] = (int32_t)k;
         if (run->step_factor) {
