@@ -183,6 +183,13 @@ static ptrdiff_t gather(const reef_run *run, rfi_learner *learner, ptrdiff_t fro
     return count;
 }
 
+static void subtract(ptrdiff_t count, const float *restrict x, float *restrict from)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        from[i] -= x[i];
+    }
+}
+
 /* The agents that were drawn work on the server's model; what they will send stands in phi. */
 static void work_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
 {
@@ -200,12 +207,11 @@ static void work_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, r
         rfi_adapt_some(run, learner, count, i, run->phi, room);
     }
     for (ptrdiff_t k = from; k < to; k++) {
-        float *model = rfi_row(run, run->phi, k);
         if (!run->present[k]) {
             continue;
         }
-        for (ptrdiff_t i = 0; p->exchange == UPDATE && i < run->length; i++) {
-            model[i] -= run->server[i];
+        if (p->exchange == UPDATE) {
+            subtract(run->length, run->server, rfi_row(run, run->phi, k));
         }
         journeys[k] = (journey){run->round, arrival_of(run, k)};
         learner->counts.messages++; /* the server's model to the agent */
