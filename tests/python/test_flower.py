@@ -276,10 +276,26 @@ def needs_processes(name):
         pytest.skip("takes a minute or more; `make test-python-extras` runs it")
 
 
+def share_of_a_processor():
+    """How much of a processor a fresh process gets here: 1 on an idle machine."""
+    import resource
+    import subprocess
+    import time
+
+    wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", "import flwr.clientapp"], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return used / (time.perf_counter() - wall)
+
+
 def test_deployment(tmp_path):
     """A SuperLink and ten SuperNodes, TLS and node authentication on, three of them attacking: FedAvg fails, RobustFedAvg stays within
     one point of the clean accuracy, and the trust tells who lied."""
     needs_processes("flower-deployment")
+    share = share_of_a_processor()
+    if share < 0.4:  # Flower gives tasks up that do not report within a minute, and ten nodes start theirs at the same time
+        pytest.skip(f"the machine is too busy for ten nodes: a process gets {share:.0%} of a processor")
     from deployment import Deployment
 
     os.environ.setdefault("REEF_DATA", str(ROOT / "data"))
