@@ -1,0 +1,73 @@
+/* Running an experiment: what block.c, jobs.c and run.c share. */
+#ifndef RFI_EXPERIMENT_RUNNER_H
+#define RFI_EXPERIMENT_RUNNER_H
+
+#include "experiment/outcome.h"
+#include "experiment/ranks.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { RFI_FOLDER_SIZE = 4096 };
+
+/* A cell, or the oracle of one or more cells. */
+typedef struct rfi_task {
+    ptrdiff_t cell;
+    bool oracle;
+    bool done;
+    char *key; /* all that determines the results */
+    rfi_numbers numbers;
+    bool wanted[RFI_METRICS];
+    ptrdiff_t agents;   /* whose trust is kept; 0: none */
+    ptrdiff_t lanes;    /* repetitions of a block; the last one may have fewer */
+    rfi_outcome *parts; /* per block, until they are merged */
+    ptrdiff_t blocks, blocks_done;
+    rfi_outcome outcome;
+} rfi_task;
+
+/* A block of repetitions of a task. */
+typedef struct rfi_item {
+    ptrdiff_t job, block;
+} rfi_item;
+
+typedef struct rfi_runner {
+    const reef_experiment *experiment;
+    const reef_experiment_options *options;
+    char folder[RFI_FOLDER_SIZE]; /* of the cells; "" without */
+    rfi_task *jobs;               /* cells first, then oracles */
+    ptrdiff_t job_count;
+    ptrdiff_t *oracle_of; /* per cell: its job, or -1 */
+    rfi_item *items;
+    ptrdiff_t item_count;
+    reef_context **contexts; /* per worker */
+    rfi_world **worlds;
+    ptrdiff_t workers;
+    const reef_engine *engine; /* or NULL */
+    bool together;             /* all ranks run every block */
+    pthread_mutex_t lock;      /* everything below, and blocks_done */
+    atomic_bool failed;
+    reef_error error;
+    reef_progress progress;
+    struct timespec start;
+} rfi_runner;
+
+double rfi_seconds_since(const struct timespec *start);
+bool rfi_must_stop(const rfi_runner *r);
+/* A failure of one rank is one of all, where they work together. */
+reef_status rfi_agree(const rfi_runner *r, reef_status status, reef_error *error);
+
+/* block.c: one block of j in the worker's world, its statistics in j->parts. *whole becomes true unless the run was told to stop. */
+reef_status rfi_run_block(rfi_runner *r, rfi_world *world, const rfi_task *j, ptrdiff_t number, bool *whole,
+                          reef_error *error);
+
+/* jobs.c: cleared memory of the experiment's context, or NULL. */
+void *rfi_runner_take(const rfi_runner *r, ptrdiff_t count, size_t size);
+/* The steps before a run, in this order. */
+reef_status rfi_make_folders(rfi_runner *r, reef_error *error);
+reef_status rfi_make_jobs(rfi_runner *r, reef_error *error);
+/* Takes what an earlier run has left. */
+void rfi_load_jobs(rfi_runner *r, reef_experiment_outcome *outcome);
+reef_status rfi_make_items(rfi_runner *r, reef_error *error);
+
+#endif
