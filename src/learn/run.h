@@ -307,6 +307,9 @@ reef_status rfi_memory_load(reef_run *run, const unsigned char *bytes, reef_erro
 
 /* ---- combine.c ---- */
 
+/* classes.c: the plan for so many rows, or more. */
+const rfi_applier *rfi_applier_for(const reef_run *run, const rfi_learner *learner, ptrdiff_t rows);
+
 reef_status rfi_combine_prepare(reef_run *run, reef_error *error);
 /* Whether the rule can work on neighbourhoods of these sizes at all: a clear refusal now instead of none ever combined. */
 reef_status rfi_combine_try(reef_run *run, reef_error *error);
