@@ -1,5 +1,6 @@
 /* reef doctor: what this reef is made of, what it found on this machine, and what is missing. */
 #include "commands.h"
+#include "ranks.h"
 
 #include <reef/reef.h>
 #include <stdio.h>
@@ -89,6 +90,8 @@ static int run_doctor(int argc, char **argv)
     missing += print_line("gnuplot", has_program("gnuplot"), "found: figures can be drawn",
                           "missing: no figures (Debian: gnuplot-nox)");
     missing += print_line("digits", has_digits(&error), "found", error.text);
+    const char *mpi = ranks_describe(&error);
+    missing += print_line("MPI", mpi != NULL, mpi, error.text);
     if (!computes(&error)) {
         printf("self-test      FAILED %s\n", error.text);
         return EXIT_FAILED;
@@ -103,7 +106,8 @@ const command command_doctor = {
     "say what this reef is made of, and what is missing",
     "Usage: reef doctor\n\n"
     "Prints version, processor, the vector instructions in use, threads, and which optional parts were found: BLAS,\n"
-    "libyaml, gnuplot, the shipped data. REEF_ISA in the environment caps the instructions (scalar, portable, avx2, "
+    "libyaml, gnuplot, the shipped data, MPI. REEF_ISA in the environment caps the instructions (scalar, portable, "
+    "avx2, "
     "...).\n",
     NULL,
     0,

@@ -238,6 +238,10 @@ YAML
 
 @test "doctor and bench tell of this machine" {
     run -0 "$REEF" doctor
+    [[ "$output" == *MPI* ]]
+    REEF_MPI=/nowhere/libreef_mpi.so run -0 "$REEF" doctor
+    [[ "$output" == *"MPI  "*nowhere*"optional parts are missing"* ]]
+    run -0 "$REEF" doctor
     [[ "$output" == *"instructions "*"threads "*"self-test      passed"* ]]
     REEF_ISA=scalar run -0 "$REEF" doctor
     [[ "$output" == *"instructions   scalar, capped by REEF_ISA=scalar"* ]]
