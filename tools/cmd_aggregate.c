@@ -337,7 +337,7 @@ static reef_status merge(const request *r, reef_merge_report *report, reef_error
 static int do_request(const request *r)
 {
     reef_error error = {REEF_OK, ""};
-    reef_merge_report report = {.files = calloc((size_t)r->count, sizeof *report.files)};
+    reef_merge_report report = {.files = calloc((size_t)r->count + 1, sizeof *report.files)};
     if (!report.files) {
         fprintf(stderr, "reef aggregate: no memory for %td files\n", r->count);
         return EXIT_FAILED;
