@@ -267,35 +267,5 @@ KERNEL vec v_max_positive(vec a, vec b)
     return _mm256_castsi256_ps(k_max(_mm256_castps_si256(a), _mm256_castps_si256(b)));
 }
 #else
-typedef vec key;
-
-KERNEL key k_of(vec a)
-{
-    return a;
-}
-
-KERNEL vec k_value(key a)
-{
-    return a;
-}
-
-KERNEL key k_min(key a, key b)
-{
-    return v_min(a, b);
-}
-
-KERNEL key k_max(key a, key b)
-{
-    return v_max(a, b);
-}
-
-KERNEL vec v_min_positive(vec a, vec b)
-{
-    return v_min(a, b);
-}
-
-KERNEL vec v_max_positive(vec a, vec b)
-{
-    return v_max(a, b);
-}
+#include "num/kernels/float_keys.h"
 #endif

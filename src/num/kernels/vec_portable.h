@@ -204,36 +204,4 @@ KERNEL void v_prefetch(const void *p)
     __builtin_prefetch(p, 0, 2);
 }
 
-/* Keys in the order of the numbers: the numbers themselves */
-typedef vec key;
-
-KERNEL key k_of(vec a)
-{
-    return a;
-}
-
-KERNEL vec k_value(key a)
-{
-    return a;
-}
-
-KERNEL key k_min(key a, key b)
-{
-    return v_min(a, b);
-}
-
-KERNEL key k_max(key a, key b)
-{
-    return v_max(a, b);
-}
-
-/* Of numbers >= 0. */
-KERNEL vec v_min_positive(vec a, vec b)
-{
-    return v_min(a, b);
-}
-
-KERNEL vec v_max_positive(vec a, vec b)
-{
-    return v_max(a, b);
-}
+#include "num/kernels/float_keys.h"
