@@ -72,7 +72,7 @@ reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error)
 reef_status rfi_run_save_with(reef_run *run, const char *path, const void *extra, size_t extra_size, reef_error *error);
 reef_status rfi_run_load_with(reef_run *run, const char *path, void *extra, size_t extra_size, reef_error *error);
 
-/* ranks_save.c */
+/* ranks_save.c, ranks_load.c */
 reef_status rfi_ranks_save(reef_run *run, const char *path, uint64_t mark, const void *extra, size_t extra_size,
                            reef_error *error);
 reef_status rfi_ranks_load(reef_run *run, const char *path, uint64_t mark, void *extra, size_t extra_size,

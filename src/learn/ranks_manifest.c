@@ -1,0 +1,171 @@
+/* The manifest of a checkpoint over ranks: lines of text.
+ *
+ *   reef checkpoint over ranks, format 1
+ *   mark, round, ranks        fingerprint of the setup, rounds done, number of files
+ *   count                     the counters of the run
+ *   file BYTES SUM            of each rank's file
+ *   end */
+#include "learn/ranks_manifest.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAMES_MAX = 1 << 20 };
+
+#define FIRST_LINE "reef checkpoint over ranks, format 1"
+
+uint64_t rfi_hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < count; i++) {
+        hash = (hash ^ p[i]) * 1099511628211U;
+    }
+    return hash;
+}
+
+bool rfi_part_name(const char *path, int64_t round, ptrdiff_t rank, char name[RFI_PART_PATH])
+{
+    int length = snprintf(name, RFI_PART_PATH, "%s.%" PRId64 ".%td.safetensors", path, round, rank);
+    return length > 0 && length < RFI_PART_PATH;
+}
+
+reef_status rfi_manifest_write(const reef_run *run, const char *path, uint64_t mark, const reef_run_counts *counts,
+                               const rfi_entry *entries, reef_error *error)
+{
+    ptrdiff_t size = run->ranks->engine->size;
+    size_t room = 1024 + (size_t)size * 64;
+    char *text = rfi_allocate(run->context, room);
+    if (!text) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for the manifest of a checkpoint");
+    }
+    size_t used = (size_t)snprintf(text, room, FIRST_LINE "\nmark %016" PRIx64 "\nround %" PRId64 "\nranks %td\n", mark,
+                                   run->round, size);
+    const int64_t numbers[] = {counts->rounds, counts->messages, counts->bytes,  counts->gradients,
+                               counts->kept,   counts->dropped,  counts->silent, counts->late};
+    for (ptrdiff_t i = 0; i < RFI_COUNT(numbers); i++) {
+        used += (size_t)snprintf(text + used, room - used, "count %" PRId64 "\n", numbers[i]);
+    }
+    for (ptrdiff_t i = 0; i < size; i++) {
+        used += (size_t)snprintf(text + used, room - used, "file %" PRIu64 " %016" PRIx64 "\n", entries[i].bytes,
+                                 entries[i].sum);
+    }
+    used += (size_t)snprintf(text + used, room - used, "end\n");
+    reef_status status = rfi_file_write(run->context, path, &(rfi_piece){text, used}, 1, error);
+    rfi_release(run->context, text);
+    return status;
+}
+
+static bool next_word(rfi_slice *rest, const char *key, char end, rfi_slice *word)
+{
+    bool found = false;
+    size_t length = strlen(key);
+    if (rest->length < length || memcmp(rest->text, key, length) != 0) {
+        return false;
+    }
+    *word = rfi_cut((rfi_slice){rest->text + length, rest->length - length}, end, rest, &found);
+    return found;
+}
+
+static bool read_whole(rfi_slice word, int64_t *number)
+{
+    enum { DIGITS = 18 };
+    *number = 0;
+    for (size_t i = 0; i < word.length; i++) {
+        if (word.text[i] < '0' || word.text[i] > '9') {
+            return false;
+        }
+        *number = i < DIGITS ? *number * 10 + (word.text[i] - '0') : *number;
+    }
+    return word.length > 0 && word.length <= DIGITS;
+}
+
+static bool read_count(rfi_slice *rest, const char *key, char end, int64_t most, int64_t *number)
+{
+    rfi_slice word = {NULL, 0};
+    return next_word(rest, key, end, &word) && read_whole(word, number) && *number <= most;
+}
+
+static bool read_hex(rfi_slice *rest, const char *key, uint64_t *number)
+{
+    rfi_slice word = {NULL, 0};
+    bool good = next_word(rest, key, '\n', &word) && word.length == 16;
+    *number = 0;
+    for (size_t i = 0; good && i < word.length; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *digit = word.text[i] ? strchr(digits, word.text[i]) : NULL;
+        good = digit != NULL;
+        *number = *number << 4 | (uint64_t)(good ? digit - digits : 0);
+    }
+    return good;
+}
+
+/* entries may be NULL: the head only. */
+static bool parse(const rfi_file *file, rfi_manifest *m)
+{
+    const int64_t most = INT64_MAX / 4;
+    rfi_slice rest = {(const char *)file->bytes, file->size};
+    rfi_slice none = {NULL, 0};
+    bool good = next_word(&rest, FIRST_LINE, '\n', &none) && none.length == 0;
+    good = good && read_hex(&rest, "mark ", &m->mark) && read_count(&rest, "round ", '\n', most, &m->round);
+    good = good && read_count(&rest, "ranks ", '\n', NAMES_MAX, &m->ranks) && m->ranks > 0;
+    for (int i = 0; i < RFI_COUNTERS; i++) {
+        good = good && read_count(&rest, "count ", '\n', most, &m->counts[i]);
+    }
+    for (int64_t i = 0; good && m->entries && i < m->ranks; i++) {
+        int64_t bytes = 0;
+        good = read_count(&rest, "file ", ' ', most, &bytes) && read_hex(&rest, "", &m->entries[i].sum);
+        m->entries[i].bytes = (uint64_t)bytes;
+    }
+    return good && (!m->entries || rfi_equals(rest, "end\n"));
+}
+
+bool rfi_manifest_round(const reef_run *run, const char *path, int64_t *round, int64_t *ranks)
+{
+    rfi_file file = {NULL, 0};
+    rfi_manifest m = {0};
+    bool good = rfi_file_read(run->context, path, (size_t)NAMES_MAX * 64, &file, NULL) == REEF_OK && parse(&file, &m);
+    rfi_file_free(run->context, &file);
+    *round = m.round;
+    *ranks = m.ranks;
+    return good;
+}
+
+reef_status rfi_manifest_read(const reef_run *run, const char *path, uint64_t mark, rfi_manifest *m, reef_error *error)
+{
+    rfi_file file = {NULL, 0};
+    reef_status status = rfi_file_read(run->context, path, (size_t)NAMES_MAX * 64, &file, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    if (!parse(&file, m)) {
+        status = rfi_fail(error, REEF_E_FORMAT, "%s is not the manifest of a checkpoint", rfi_path_show(path));
+    } else if (m->mark != mark) {
+        status =
+            rfi_fail(error, REEF_E_FORMAT, "%s is the checkpoint of a run with another setup", rfi_path_show(path));
+    } else {
+        m->entries = rfi_run_take(run, (ptrdiff_t)m->ranks, sizeof *m->entries);
+        if (!m->entries) {
+            status = rfi_fail(error, REEF_E_NOMEM, "no memory for the manifest of a checkpoint");
+        } else if (!parse(&file, m)) {
+            status = rfi_fail(error, REEF_E_FORMAT, "%s is not whole", rfi_path_show(path));
+        }
+    }
+    rfi_file_free(run->context, &file);
+    return status;
+}
+
+void rfi_parts_remove(const char *path, int64_t round, int64_t ranks, const reef_engine *e)
+{
+    char name[RFI_PART_PATH];
+    for (int64_t i = e->rank; i < ranks; i += e->size) {
+        if (rfi_part_name(path, round, (ptrdiff_t)i, name)) {
+            (void)unlink(name);
+        }
+    }
+}
