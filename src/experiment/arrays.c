@@ -91,11 +91,11 @@ reef_status rfi_arrays_write(const rfi_results *results, const char *folder, ree
     if ((size_t)snprintf(path, sizeof path, "%s/arrays", folder) >= sizeof path) {
         return rfi_fail(error, REEF_E_FILE, "the path of the results is too long");
     }
-    ptrdiff_t most = points > agents ? points : agents;
-    if (s.rows > PTRDIFF_MAX / most) {
+    ptrdiff_t count = 0;
+    if (!rfi_mul(s.rows, points > agents ? points : agents, &count)) {
         return rfi_fail(error, REEF_E_OVERFLOW, "the curves are too large for arrays");
     }
-    s.numbers = rfi_allocate_many(results->experiment->context, s.rows * most, sizeof *s.numbers);
+    s.numbers = rfi_allocate_many(results->experiment->context, count, sizeof *s.numbers);
     if (!s.numbers) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the arrays of %td cells", s.rows);
     }
