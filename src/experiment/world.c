@@ -176,7 +176,8 @@ static reef_status blame_pair(const rfi_pair *pair, const reef_error *why, reef_
     return rfi_fail_at(error, why->status, unknown ? pair->entry : pair->value, unknown, "%s", why->text);
 }
 
-/* A pair that fails alone, or without which the rest works. */
+/* A pair that fails alone in the same words (others: it needs its neighbours, as numbers of an optimum a dimension), or without which the
+ * rest works. */
 static reef_status blame_object(rfi_world *w, const rfi_object *object, const reef_error *why, reef_error *error)
 {
     reef_error inner = {REEF_OK, ""};
@@ -189,8 +190,8 @@ static reef_status blame_object(rfi_world *w, const rfi_object *object, const re
     }
     for (ptrdiff_t i = 0; i < object->pair_count; i++) {
         uint64_t bit = UINT64_C(1) << i;
-        if (alone == REEF_OK && try_pairs(w, object, bit, &inner) != REEF_OK) {
-            return blame_pair(&object->pairs[i], &inner, error);
+        if (alone == REEF_OK && try_pairs(w, object, bit, &inner) != REEF_OK && strcmp(inner.text, why->text) == 0) {
+            return blame_pair(&object->pairs[i], why, error);
         }
     }
     for (ptrdiff_t i = 0; i < object->pair_count; i++) {

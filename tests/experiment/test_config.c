@@ -184,6 +184,11 @@ static const mistake mistakes[] = {
     {BASE "rule: {kind: trimmed, f: {kind: a, b: [1]}}\n", NULL, "f.yaml:5:39: ", "a single value here, not a list"},
     {"agents: 8\ngraph: complete\niterations: 20\nrule: mean\nproblem: {kind: mlp, hidden: [8, [4]]}\n", NULL,
      "f.yaml:5:34: ", "single values"},
+    {"agents: 8\ngraph: complete\niterations: 20\nrule: mean\nproblem: {kind: lms, dimension: 3, optimum: [1, 2]}\n",
+     NULL, "f.yaml:5:45: ", "optimum has 2 numbers, but dimension = 3"},
+    {"agents: 8\ngraph: complete\niterations: 20\nrule: mean\n"
+     "problem: {kind: lms, dimension: 3, optimum: [1, 2, 3], noise: -1}\n",
+     NULL, "f.yaml:5:63: ", "noise"},
     {BASE "rule: [mean, [median]]\n", NULL, "f.yaml:5:14: ", "a list cannot be one of several"},
     {BASE "rule: []\n", NULL, "f.yaml:5:7: ", "an empty list"},
     {BASE "rule: mean\nruns: 0\n", NULL, "f.yaml:6:7: ", "from 1 to"},
