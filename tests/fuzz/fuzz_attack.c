@@ -1,6 +1,8 @@
 /* Specs of attacks: any bytes make an attack whose spec reads back and whose message stays within its memory, or a clear error.
  *
  * Input: four bytes (rows known, coordinates, lanes, kind of numbers), then the spec. */
+#include "check.h"
+
 #include <reef/attack.h>
 
 #include <math.h>
@@ -8,15 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* abort() even in builds without assertions: it is what the fuzzer sees. */
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static void *room(size_t count, size_t size)
 {

@@ -1,5 +1,6 @@
 /* Tables in text: any bytes are either refused with a sentence, or give finite numbers, no more of them than there are
  * bytes. The first byte chooses separator and header. */
+#include "check.h"
 #include "io/csv.h"
 
 #include <math.h>
@@ -7,14 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static void check_table(const rfi_csv *table, const uint8_t *data, size_t size)
 {

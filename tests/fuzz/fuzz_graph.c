@@ -2,6 +2,7 @@
  *
  * Input: a spec up to the first newline; behind it, for specs of files, the file. Agents: 0 for files, else 12. A spec that would read a
  * file of this machine reads the bytes instead. */
+#include "check.h"
 #include "graph/graph.h"
 
 #include <math.h>
@@ -9,15 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* abort() even in builds without assertions: it is what the fuzzer sees. */
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static void check_form(const reef_graph *graph)
 {

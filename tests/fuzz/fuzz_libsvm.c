@@ -1,4 +1,5 @@
 /* Sparse text: any bytes are either refused with a sentence, or give a matrix of finite numbers within the limit. */
+#include "check.h"
 #include "io/libsvm.h"
 
 #include <math.h>
@@ -8,14 +9,6 @@
 #include <string.h>
 
 enum { MOST = 1 << 16 };
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

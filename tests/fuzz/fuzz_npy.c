@@ -1,19 +1,12 @@
 /* .npy files: any bytes are either refused with a sentence, or describe exactly the bytes they have; then all elements can
  * be read, and a file of the same shape written here reads back. */
+#include "check.h"
 #include "io/npy.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static void check_elements(const rfi_array *array)
 {

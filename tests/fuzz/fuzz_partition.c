@@ -1,5 +1,6 @@
 /* Partition specs: any text and small input are either refused with a sentence, or give every sample to exactly one agent and
  * every agent a sample. The first bytes choose samples, classes, agents and seed. */
+#include "check.h"
 #include "problem/partition.h"
 
 #include <stdint.h>
@@ -8,14 +9,6 @@
 #include <string.h>
 
 enum { HEAD = 4, SAMPLES = 256 };
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static void check_partition(const rfi_partition *p)
 {

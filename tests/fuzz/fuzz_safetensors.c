@@ -1,18 +1,11 @@
 /* Safetensors files: any bytes are either refused with a sentence, or describe tensors that fill the data exactly. */
+#include "check.h"
 #include "io/safetensors.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static void check_tensors(const rfi_safetensors *table, size_t room)
 {

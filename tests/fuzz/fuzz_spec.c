@@ -2,6 +2,8 @@
  *
  *   text --create--> agg --print--> full text --create--> agg --print--> the same full text
  */
+#include "check.h"
+
 #include <reef/reef.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,15 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* abort() even in builds without assertions: it is what the fuzzer sees. */
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static void *allocate(size_t bytes)
 {

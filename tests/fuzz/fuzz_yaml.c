@@ -1,18 +1,11 @@
 /* YAML from anywhere: any bytes are either refused with a sentence, or give a tree within the limits whose counts and links agree. */
+#include "check.h"
 #include "io/yaml.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 /* Number of nodes below and with this one. */
 static ptrdiff_t check_node(const rfi_yaml_node *node, int depth)

@@ -1,22 +1,25 @@
 /* The page docs/learning.md speaks of every strategy and of every parameter with its default. */
 #include "support/check.h"
+#include "support/page.h"
 
 #include <reef/learn.h>
 #include <stdio.h>
 #include <string.h>
 
-static char page[100000];
+static char *page;
 
 static int load(void **state)
 {
-    FILE *file = fopen(REEF_SOURCE_DIR "/docs/learning.md", "r");
     (void)state;
-    if (!file) {
-        return -1;
-    }
-    size_t length = fread(page, 1, sizeof page - 1, file);
-    page[length] = '\0';
-    return fclose(file);
+    page = test_page_read("learning.md");
+    return page ? 0 : -1;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    test_page_free(page);
+    return 0;
 }
 
 static bool mentions(const char *from, const char *end, const reef_field *field)
@@ -71,5 +74,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(everything_is_described),
                                        cmocka_unit_test(counters_are_described)};
-    return cmocka_run_group_tests(tests, load, NULL);
+    return cmocka_run_group_tests(tests, load, drop);
 }
