@@ -375,8 +375,8 @@ const command command_aggregate = {
     OPTIONS(options),
     "Trust is the mean effective weight of a file over its fair share: 1 fully believed, 0 ignored. `rejected` is the\n"
     "share of the numbers at which it had no say.\n\n"
-    "Exit codes: 0 done, 1 the job failed (files differ, cannot be read or written, too many liars), 2 wrong usage,\n"
-    "3 a file is malformed.\n\n"
+    "Exit codes: 0 done, 1 the job failed (a file cannot be opened or written, too many liars), 2 wrong usage,\n"
+    "3 bad data: a file is malformed, or differs from the others.\n\n"
     "  reef aggregate site*.safetensors -o merged.safetensors\n"
     "  reef aggregate --rule vref --trust trust.csv a.safetensors b.safetensors c.safetensors -o merged.safetensors\n",
     VALUE_MODEL,

@@ -175,11 +175,11 @@ static reef_status compare_tensors(const rfi_model *model, const rfi_model *refe
     const char *path = rfi_path_show(model->file.path);
     const char *other = rfi_path_show(reference->file.path);
     if (a->type != b->type) {
-        return rfi_fail(error, REEF_E_ARG, "%s: tensor '%s' has type %s; in %s it has %s", path,
+        return rfi_fail(error, REEF_E_FORMAT, "%s: tensor '%s' has type %s; in %s it has %s", path,
                         rfi_shown(a->name, shown), rfi_safetensors_type(a->type), other, rfi_safetensors_type(b->type));
     }
     if (!same_shape(a, b)) {
-        return rfi_fail(error, REEF_E_ARG, "%s: tensor '%s' has shape %s; in %s it has %s", path,
+        return rfi_fail(error, REEF_E_FORMAT, "%s: tensor '%s' has shape %s; in %s it has %s", path,
                         rfi_shown(a->name, shown), show_shape(a, mine), other, show_shape(b, theirs));
     }
     return REEF_OK;
@@ -191,11 +191,11 @@ reef_status rfi_model_compare(const rfi_model *model, const rfi_model *reference
     const char *path = rfi_path_show(model->file.path);
     const char *other = rfi_path_show(reference->file.path);
     if (model->npy != reference->npy) {
-        return rfi_fail(error, REEF_E_ARG, "%s: is a %s file; %s is not", path, model->npy ? "npy" : "safetensors",
+        return rfi_fail(error, REEF_E_FORMAT, "%s: is a %s file; %s is not", path, model->npy ? "npy" : "safetensors",
                         other);
     }
     if (model->fortran != reference->fortran) {
-        return rfi_fail(error, REEF_E_ARG, "%s: is in %s order; %s is not", path, model->fortran ? "Fortran" : "C",
+        return rfi_fail(error, REEF_E_FORMAT, "%s: is in %s order; %s is not", path, model->fortran ? "Fortran" : "C",
                         other);
     }
     for (ptrdiff_t i = 0; i < model->count || i < reference->count; i++) {
@@ -204,7 +204,7 @@ reef_status rfi_model_compare(const rfi_model *model, const rfi_model *reference
         int order = mine && theirs ? rfi_tensor_compare(model->by_name[i], reference->by_name[i]) : mine ? -1 : 1;
         if (order != 0) { /* the earlier name is the one that the other file lacks */
             const rfi_tensor *alone = order < 0 ? model->by_name[i] : reference->by_name[i];
-            return rfi_fail(error, REEF_E_ARG, "%s: %s the tensor '%s'; %s %s", path, order < 0 ? "has" : "lacks",
+            return rfi_fail(error, REEF_E_FORMAT, "%s: %s the tensor '%s'; %s %s", path, order < 0 ? "has" : "lacks",
                             rfi_shown(alone->name, shown), other, order < 0 ? "lacks it" : "has it");
         }
         reef_status status = compare_tensors(model, reference, i, error);

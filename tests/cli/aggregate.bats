@@ -101,7 +101,7 @@ five() {
 @test "files that differ are refused with the first difference, or dropped" {
     five
     model 1.st 3 3 7 "[1, 2]"
-    run -1 --separate-stderr "$REEF" aggregate ?.st -o out.st
+    run -3 --separate-stderr "$REEF" aggregate ?.st -o out.st
     [ -z "$output" ]
     [ "$stderr" = "reef aggregate: 2.st: tensor 'w' has shape [2]; in 1.st it has [1, 2]" ]
     [ ! -e out.st ]

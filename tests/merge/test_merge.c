@@ -602,20 +602,20 @@ static void differences(void **state)
     layout right = w.l;
     w.l.length[1] = 99;
     save(&w, 2, false);
-    check_refused(&w, REEF_E_ARG, "m2: tensor 't1' has shape [99]; in ");
+    check_refused(&w, REEF_E_FORMAT, "m2: tensor 't1' has shape [99]; in ");
     w.l = right;
     w.l.type[1] = BF16;
     save(&w, 2, false);
-    check_refused(&w, REEF_E_ARG, "m2: tensor 't1' has type BF16; in ");
+    check_refused(&w, REEF_E_FORMAT, "m2: tensor 't1' has type BF16; in ");
     w.l = right;
     w.l.count = 1;
     save(&w, 2, false);
-    check_refused(&w, REEF_E_ARG, "m2: lacks the tensor 't1'; ");
+    check_refused(&w, REEF_E_FORMAT, "m2: lacks the tensor 't1'; ");
     w.l = right;
     save(&w, 2, false);
     w.l.count = 1;
     save(&w, 0, false);
-    check_refused(&w, REEF_E_ARG, "m1: has the tensor 't1'; ");
+    check_refused(&w, REEF_E_FORMAT, "m1: has the tensor 't1'; ");
     w.l = right;
     (void)scratch_file(&w.s, "m0", "junk", 4, w.paths[0]);
     check_refused(&w, REEF_E_FORMAT, "m0: has 4 bytes, too few");
@@ -782,7 +782,7 @@ static void npy_files(void **state)
         }
         reef_status status = reef_merge_files(NULL, &(reef_merge_options){.rule = "mean"}, list, 3, out, NULL, &error);
         if (variant == 2) {
-            assert_int_equal(status, REEF_E_ARG);
+            assert_int_equal(status, REEF_E_FORMAT);
             CHECK(strstr(error.text, "/2: is in Fortran order"), "%s", error.text);
             continue;
         }
