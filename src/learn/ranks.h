@@ -10,6 +10,10 @@
 #define RFI_LEARN_RANKS_H
 
 #include <reef/learn.h>
+#include <reef/shard.h>
+
+/* shard.c: rows that the last aggregation left out because they held NaN or Inf. */
+ptrdiff_t rfi_shard_dropped(const reef_shard *shard);
 
 /* Entries of a route. */
 static inline int32_t rfi_pair_rank(uint64_t pair)

@@ -9,6 +9,7 @@
 #include "agg/plan.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "learn/ranks.h"
 
 #include <reef/shard.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct reef_shard {
     ptrdiff_t *starts; /* size + 1: number of the first row of each rank */
     unsigned char *slices;
     void **pieces;        /* K: where the rows of this slice are */
+    void **incoming;      /* K: those of them that are filled in this time */
     void **outgoing;      /* size x own rows */
     reef_parcel *parcels; /* 2 x size: to send, to receive */
     unsigned char *flags; /* K */
@@ -96,11 +98,13 @@ static reef_status take_buffers(reef_shard *s, reef_error *error)
     bool fits = rfi_mul(s->rows, slice, &numbers);
     s->slices = fits ? rfi_allocate_many(s->context, numbers > 0 ? numbers : 1, s->number) : NULL;
     s->pieces = take(s, s->rows, sizeof(void *));
+    s->incoming = take(s, s->rows, sizeof(void *));
     s->outgoing = take(s, size * own_rows(s), sizeof(void *));
     s->parcels = take(s, 2 * size, sizeof *s->parcels);
     s->flags = take(s, s->rows, 1);
     s->efforts = s->report ? take(s, size * (s->rows + 5), sizeof *s->efforts) : NULL;
-    if (!s->slices || !s->pieces || !s->outgoing || !s->parcels || !s->flags || (s->report && !s->efforts)) {
+    if (!s->slices || !s->pieces || !s->incoming || !s->outgoing || !s->parcels || !s->flags ||
+        (s->report && !s->efforts)) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for %td of %td coordinates of %td rows", slice, s->length,
                         s->rows);
     }
@@ -155,7 +159,8 @@ void reef_shard_destroy(reef_shard **shard)
     }
     reef_shard *s = *shard;
     reef_plan_destroy(&s->plan);
-    void *memory[] = {s->starts, s->slices, (void *)s->pieces, (void *)s->outgoing, s->parcels, s->flags, s->efforts};
+    void *memory[] = {s->starts,           s->slices,  (void *)s->pieces, (void *)s->incoming,
+                      (void *)s->outgoing, s->parcels, s->flags,          s->efforts};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
         rfi_release(s->context, memory[i]);
     }
@@ -168,33 +173,52 @@ ptrdiff_t reef_shard_rows(const reef_shard *shard)
     return shard->rows;
 }
 
+ptrdiff_t rfi_shard_dropped(const reef_shard *shard)
+{
+    return shard->plan->dropped;
+}
+
 size_t reef_shard_size(const reef_shard *shard)
 {
     size_t size = (size_t)shard->engine->size;
     size_t rows = (size_t)shard->rows;
     size_t slices = rows * (size_t)(shard->m1 - shard->m0) * shard->number;
-    size_t tables = rows * (sizeof(void *) + 1) + size * ((size_t)own_rows(shard) * sizeof(void *)) +
+    size_t tables = rows * (2 * sizeof(void *) + 1) + size * ((size_t)own_rows(shard) * sizeof(void *)) +
                     size * (2 * sizeof(reef_parcel) + sizeof(ptrdiff_t));
     return slices + tables + shard->plan_bytes + (shard->report ? size * (rows + 5) * sizeof(int64_t) : 0);
 }
 
 /* ---- transpose ---- */
 
+/* Rows without weight stay where they are: nobody looks at them. */
+static bool travels(const reef_shard *s, ptrdiff_t row)
+{
+    return s->plan->m.reason[row] == REEF_USED;
+}
+
 static reef_status transpose(reef_shard *s, const void *const *rows, reef_error *error)
 {
     ptrdiff_t size = s->engine->size;
     ptrdiff_t own = own_rows(s);
+    ptrdiff_t first = s->starts[s->engine->rank];
     for (ptrdiff_t r = 0; r < size; r++) {
         ptrdiff_t m0 = 0;
         ptrdiff_t m1 = 0;
+        ptrdiff_t sends = 0;
+        ptrdiff_t receives = 0;
         reef_shard_range(s, r, &m0, &m1);
-        for (ptrdiff_t i = 0; i < own; i++) { /* only read */
-            s->outgoing[r * own + i] = (unsigned char *)(uintptr_t)rows[i] + (size_t)m0 * s->number;
+        for (ptrdiff_t i = 0; i < own && m1 > m0; i++) {
+            if (travels(s, first + i)) { /* only read */
+                s->outgoing[r * own + sends++] = (unsigned char *)(uintptr_t)rows[i] + (size_t)m0 * s->number;
+            }
         }
-        s->parcels[r] = (reef_parcel){s->outgoing + r * own, m1 > m0 ? own : 0, (size_t)(m1 - m0) * s->number};
-        s->parcels[size + r] =
-            (reef_parcel){s->pieces + s->starts[r], s->m1 > s->m0 ? s->starts[r + 1] - s->starts[r] : 0,
-                          (size_t)(s->m1 - s->m0) * s->number};
+        for (ptrdiff_t l = s->starts[r]; l < s->starts[r + 1] && s->m1 > s->m0; l++) {
+            if (travels(s, l)) {
+                s->incoming[s->starts[r] + receives++] = s->pieces[l];
+            }
+        }
+        s->parcels[r] = (reef_parcel){s->outgoing + r * own, sends, (size_t)(m1 - m0) * s->number};
+        s->parcels[size + r] = (reef_parcel){s->incoming + s->starts[r], receives, (size_t)(s->m1 - s->m0) * s->number};
     }
     return s->engine->ops->all_to_all(s->engine, s->parcels, s->parcels + size, error);
 }
@@ -283,16 +307,30 @@ static size_t slot_bytes(const reef_shard *s, ptrdiff_t length)
     return (size_t)(s->plan->m.slot_starts[1] * length) * sizeof(double);
 }
 
+/* Of a rule that remembers whole residuals: each rank has seen a slice of them. */
+static size_t residual_bytes(const reef_plan *plan)
+{
+    bool whole = plan->recalls && plan->recall.full;
+    return whole ? (size_t)(plan->n_raw * plan->recall.numbers) * sizeof(double) : 0;
+}
+
 static reef_status observe_pass(reef_shard *s, reef_error *error)
 {
     reef_plan *plan = s->plan;
-    ptrdiff_t length = rfi_packed_length(rfi_space_points(plan, &plan->spaces[plan->pass]));
+    ptrdiff_t length = rfi_sum_length(plan, plan->n_raw, rfi_space_points(plan, &plan->spaces[plan->pass]));
+    size_t residuals = residual_bytes(plan);
     memset(plan->m.gram_slots, 0, slot_bytes(s, length));
+    if (residuals) {
+        memset(plan->recall.residual, 0, residuals);
+    }
     reef_status status = run_slice(s, NULL, error);
     status = s->engine->ops->agree(s->engine, status, error);
     status = status == REEF_OK ? share_suspicion(s, error) : status;
     if (status == REEF_OK && !reef_plan_suspect(plan)) {
         status = s->engine->ops->merge(s->engine, plan->m.gram_slots, slot_bytes(s, length), error);
+    }
+    if (status == REEF_OK && !reef_plan_suspect(plan) && residuals) {
+        status = s->engine->ops->merge(s->engine, plan->recall.residual, residuals, error);
     }
     cover_all(s);
     return status == REEF_OK ? reef_plan_solve(plan, error) : status; /* the same on all ranks */

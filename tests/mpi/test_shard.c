@@ -27,6 +27,9 @@ static const char *const rules[] = {
     "bucketing:s=2 | krum:f=1",
     "clip | median",
     "nnm:f=2 | vref",
+    "mref",
+    "mref:sketch=16",
+    "mref:sketch=full",
 };
 
 static uint64_t mix(uint64_t x)
@@ -173,8 +176,8 @@ static void bits_are_the_same(void)
     }
 }
 
-/* The centre of a rule with memory: each rank remembers its slice. */
-static void memory_goes_on(void)
+/* The centre of a rule with memory, of which each rank remembers its slice, or the senders, whom all do. */
+static void memory_goes_on(const char *rule)
 {
     reef_error error = {REEF_OK, ""};
     enum { M = 9000 };
@@ -190,18 +193,24 @@ static void memory_goes_on(void)
     make_data(&d, M, REEF_F32, false);
     const reef_shape shape = {.rows = K, .segments = 1, .lengths = &length, .dtype = REEF_F32};
     const reef_shard_shape over = {.length = M, .dtype = REEF_F32, .rows = d.counts};
-    REQUIRE(reef_agg_create(&agg, "cclip:tau=1", &error) == REEF_OK, "%s", error.text);
+    REQUIRE(reef_agg_create(&agg, rule, &error) == REEF_OK, "%s", error.text);
     REQUIRE(reef_state_create(&states[0], agg, &shape, &error) == REEF_OK, "%s", error.text);
     REQUIRE(reef_state_create(&states[1], agg, &shape, &error) == REEF_OK, "%s", error.text);
     REQUIRE(reef_shard_create(&shard, agg, engine, &over, &error) == REEF_OK, "%s", error.text);
     reef_shard_range(shard, engine->rank, &m0, &m1);
-    for (int64_t round = 0; round < 4; round++) {
-        reef_input input = {.rows = (const void *const *)d.rows, .round = round, .state = states[0]};
+    for (int64_t round = 0; round < 6; round++) {
+        double weights[K];
+        for (ptrdiff_t l = 0; l < K; l++) { /* others are absent each time */
+            weights[l] = (l + round) % 5 != 0;
+        }
+        reef_input input = {
+            .rows = (const void *const *)d.rows, .weights = weights, .round = round, .state = states[0]};
         REQUIRE(reef_agg_apply(agg, &input, K, M, REEF_F32, alone, NULL, &error) == REEF_OK, "%s", error.text);
         input.rows = d.own;
         input.state = states[1];
         REQUIRE(reef_shard_apply(shard, &input, slice, NULL, &error) == REEF_OK, "%s", error.text);
-        REQUIRE(memcmp(slice, alone + m0, (size_t)(m1 - m0) * sizeof *slice) == 0, "round %d differs", (int)round);
+        REQUIRE(memcmp(slice, alone + m0, (size_t)(m1 - m0) * sizeof *slice) == 0, "%s: round %d differs", rule,
+                (int)round);
     }
     reef_shard_destroy(&shard);
     reef_state_destroy(&states[0]);
@@ -251,7 +260,9 @@ int main(void)
     REQUIRE(reef_mpi_start(&engine, &error) == REEF_OK, "%s", error.text);
     REQUIRE(engine->size <= 64, "at most 64 ranks");
     bits_are_the_same();
-    memory_goes_on();
+    memory_goes_on("cclip:tau=1");
+    memory_goes_on("mref");
+    memory_goes_on("mref:sketch=full");
     failures_are_shared();
     reef_mpi_stop(&engine);
     return 0;
