@@ -19,7 +19,6 @@ static void local_step(reef_run *run)
 
 const rfi_strategy rfi_strategy_local = {
     .head = {"local", "no cooperation: every agent by itself", "", fields, RFI_COUNT(fields), sizeof(baseline_params)},
-    .spreads = true,
     .adapt_offset = offsetof(baseline_params, adapt),
     .step = local_step,
 };
@@ -77,7 +76,6 @@ const rfi_strategy rfi_strategy_oracle = {
     .head = {"oracle", "diffusion that knows the liars and averages the others: the best one could hope for", "",
              fields, RFI_COUNT(fields), sizeof(baseline_params)},
     .needs_links = true,
-    .spreads = true,
     .adapt_offset = offsetof(baseline_params, adapt),
     .step = oracle_step,
 };

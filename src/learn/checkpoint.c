@@ -1,6 +1,6 @@
 /* The state of a run in a file: what a run needs to go on as if it had never stopped.
  *
- *   "REEFRUN1", fingerprint of the setup, round, counters, then the arrays of the state one after the other, then a checksum over
+ *   "REEFRUN2", fingerprint of the setup, round, counters, then the arrays of the state one after the other, then a checksum over
  *   all of it. Numbers as they lie in memory: a file serves machines of the same byte order, which the fingerprint includes.
  * Written to a temporary file and renamed; loaded completely and checked before the run is touched. */
 #include "base/error.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static const char magic[8] = "REEFRUN1";
+static const char magic[8] = "REEFRUN2";
 
 #define HASH_START UINT64_C(1469598103934665603)
 
@@ -150,7 +150,7 @@ static reef_status visit_all(walk *w, reef_run *run, reef_error *error)
     visit(w, &run->round, sizeof run->round);
     visit(w, &run->counts, sizeof run->counts);
     visit(w, run->home, (size_t)run->agents * sizeof *run->home);
-    visit_rows(w, run, run->w, run->agents);
+    visit_rows(w, run, run->w, run->models);
     visit_rows(w, run, run->velocity, run->agents);
     visit_rows(w, run, run->before, run->liars);
     if (run->past) {
@@ -159,8 +159,8 @@ static reef_status visit_all(walk *w, reef_run *run, reef_error *error)
         visit(w, run->past_sent, (size_t)past);
     }
     visit_rows(w, run, run->server, 2);
+    visit_rows(w, run, run->keeps_phi ? run->phi : NULL, run->agents);
     if (run->extra) {
-        visit_rows(w, run, run->phi, run->agents); /* messages under way */
         visit(w, run->extra, run->extra_size);
     }
     return visit_memory(w, run, error);
@@ -246,7 +246,7 @@ static bool is_sane(const reef_run *run)
         sane = sane && numbers[i] >= 0 && numbers[i] <= most;
     }
     for (ptrdiff_t k = 0; k < run->agents; k++) { /* rows that do not exist would be read */
-        sane = sane && run->home[k] >= 0 && run->home[k] < run->agents;
+        sane = sane && run->home[k] >= 0 && run->home[k] < run->models;
     }
     return sane && (!run->strategy->is_sane || run->strategy->is_sane(run));
 }

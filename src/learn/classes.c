@@ -74,7 +74,6 @@ static reef_status classify(reef_run *run, reef_error *error)
         rfi_release(run->context, table);
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
     }
-    run->keeps_self = run->setup.rule && (reef_agg_traits(run->setup.rule) & REEF_TRAIT_SELF);
     run->shares_classes = may_share(run);
     if (run->shares_classes) {
         reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
@@ -200,7 +199,7 @@ const rfi_applier *rfi_applier_for(const reef_run *run, const rfi_learner *learn
 static reef_status prepare_trust(reef_run *run, reef_error *error)
 {
     ptrdiff_t room = 0;
-    if (!run->setup.trust || !run->uses_rule) {
+    if (!run->setup.trust || !run->uses_rule || run->dry) {
         return REEF_OK;
     }
     bool fits = rfi_mul(run->classes, run->largest, &room);
@@ -218,9 +217,11 @@ static reef_status prepare_trust(reef_run *run, reef_error *error)
 reef_status rfi_combine_prepare(reef_run *run, reef_error *error)
 {
     reef_status status = REEF_OK;
-    run->largest = run->setup.links ? reef_links_largest(run->setup.links) : run->agents;
+    run->largest = run->server ? run->all : run->agents;
+    run->largest = run->setup.links ? reef_links_largest(run->setup.links) : run->largest;
+    run->keeps_self = run->setup.links && run->setup.rule && (reef_agg_traits(run->setup.rule) & REEF_TRAIT_SELF);
     run->classes = 1; /* the server */
-    if (run->setup.links) {
+    if (run->setup.links && !run->dry) {
         status = classify(run, error);
     }
     if (status == REEF_OK && run->uses_rule) {
@@ -228,11 +229,11 @@ reef_status rfi_combine_prepare(reef_run *run, reef_error *error)
         status = find_sizes(run, error);
     }
     for (ptrdiff_t i = 0; status == REEF_OK && run->uses_rule && i < run->workers; i++) {
-        bool combines = i == 0 || !run->server;
+        bool combines = !run->server || (i == 0 && !run->ranks); /* over ranks a server has a shard instead */
         status = combines ? prepare_learner(run, &run->learners[i], error) : REEF_OK;
         status = status == REEF_OK ? prepare_trial(run, &run->learners[i], error) : status;
     }
-    if (status == REEF_OK && run->uses_rule) {
+    if (status == REEF_OK && run->uses_rule && !run->dry) {
         status = rfi_memory_prepare(run, error);
     }
     return status == REEF_OK ? prepare_trust(run, error) : status;
@@ -270,9 +271,12 @@ static reef_status try_sizes(reef_run *run, const reef_csr *csr, reef_error *err
     return status == REEF_OK ? try_size(run, run->largest, true, error) : status;
 }
 
-reef_status rfi_combine_try_rows(reef_run *run, ptrdiff_t n, reef_error *error)
+reef_status rfi_combine_try_server(reef_run *run, reef_status status, reef_error *error)
 {
-    return try_size(run, n, false, error);
+    if (run->setup.engine) {
+        return rfi_ranks_open_server(run, status, error);
+    }
+    return status == REEF_OK ? try_size(run, run->wanted, false, error) : status;
 }
 
 reef_status rfi_combine_try(reef_run *run, reef_error *error)

@@ -89,19 +89,25 @@ static double sum_of(const double *x, ptrdiff_t count)
     return sum;
 }
 
-static void keep_trust(reef_run *run, rfi_learner *learner, ptrdiff_t class, const int32_t *senders, ptrdiff_t count,
-                       bool believed)
+void rfi_keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_number, const int32_t *senders,
+                    ptrdiff_t count, const double *given)
 {
     double sum = sum_of(learner->weights, count);
     double expected = sum_of(learner->expected, count);
-    const double *given = believed ? reef_report_trust(rfi_applier_for(run, learner, count)->report) : NULL;
-    ptrdiff_t at = class * run->largest;
-    run->trust_counts[class] = count;
+    ptrdiff_t at = class_number * run->largest;
+    run->trust_counts[class_number] = count;
     for (ptrdiff_t i = 0; i < count; i++) {
         run->trust_senders[at + i] = senders[i];
         run->trust[at + i] = given && sum > 0 ? given[i] * learner->weights[i] / sum : 0;
         run->fair[at + i] = expected > 0 ? learner->expected[i] / expected : 0;
     }
+}
+
+static void keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_number, const int32_t *senders,
+                       ptrdiff_t count, bool believed)
+{
+    const double *given = believed ? reef_report_trust(rfi_applier_for(run, learner, count)->report) : NULL;
+    rfi_keep_trust(run, learner, class_number, senders, count, given);
 }
 
 /* The rule on the learner's rows; equal: all of them count alike. */
@@ -227,6 +233,9 @@ void rfi_combine_all(reef_run *run, float *own, float *to)
 
 bool rfi_combine_server(reef_run *run, const double *weights, float *out)
 {
+    if (run->ranks) {
+        return rfi_ranks_serve(run, weights, out);
+    }
     rfi_learner *learner = &run->learners[0];
     hearing h = {run->heard, NULL, 0};
     ptrdiff_t used = 0;

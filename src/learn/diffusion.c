@@ -90,7 +90,6 @@ const rfi_strategy rfi_strategy_diffusion = {
              RFI_COUNT(fields), sizeof(diffusion_params)},
     .needs_links = true,
     .needs_rule = true,
-    .spreads = true,
     .adapt_offset = offsetof(diffusion_params, adapt),
     .prepare = prepare,
     .step = step,

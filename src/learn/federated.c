@@ -90,38 +90,39 @@ static float *output_of(const reef_run *run)
 static ptrdiff_t wanted_of(const reef_run *run)
 {
     const federated_params *p = run->params;
-    double share = p->fraction * (double)run->agents;
+    double share = p->fraction * (double)run->all;
     return p->clients > 0 ? (ptrdiff_t)p->clients : (ptrdiff_t)ceil(share - 1e-9 * share);
 }
 
 static reef_status prepare(reef_run *run, reef_error *error)
 {
     const federated_params *p = run->params;
-    run->extra_size = (size_t)run->agents * sizeof(journey);
-    run->extra = rfi_run_take(run, run->agents, sizeof(journey));
-    run->present = rfi_run_take(run, run->agents, sizeof(bool));
-    run->server_weights = rfi_run_take(run, 2 * run->agents, sizeof(double));
+    run->extra_size = (size_t)run->all * sizeof(journey);
+    run->extra = rfi_run_take(run, run->all, sizeof(journey));
+    run->present = rfi_run_take(run, run->all, sizeof(bool));
+    run->server_weights = rfi_run_take(run, 2 * run->all, sizeof(double));
     bool whole = reef_problem_kind_of(run->setup.problem)->traits & REEF_PROBLEM_WHOLE;
-    run->gradient = whole ? rfi_run_rows(run, run->agents) : NULL; /* all take their steps at the same time */
+    run->gradient = whole ? rfi_run_rows(run, run->own) : NULL; /* all take their steps at the same time */
     if (!run->extra || !run->present || !run->server_weights || (whole && !run->gradient)) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", run->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", run->all);
     }
-    if (p->clients > run->agents) {
+    if (p->clients > run->all) {
         return rfi_fail(error, REEF_E_RANGE, "federated: clients=%lld, but there are %td agents", (long long)p->clients,
-                        run->agents);
+                        run->all);
     }
     journey *journeys = run->extra;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         journeys[k].arrival = -1;
     }
     if (p->steps_max > 0 && p->steps_max < p->steps) {
         return rfi_fail(error, REEF_E_RANGE, "federated: steps_max=%lld is less than steps=%lld",
                         (long long)p->steps_max, (long long)p->steps);
     }
-    run->serves_all = true;
+    run->keeps_phi = p->mean_delay > 0;
     run->step_scale = p->server_step * (double)p->steps;
     run->origin = p->exchange == UPDATE ? run->zeros : run->server;
-    return rfi_combine_try_rows(run, wanted_of(run), error);
+    run->wanted = wanted_of(run);
+    return REEF_OK;
 }
 
 /* Draws the agents of this round into `present`, among the available ones that are not under way. */
@@ -133,15 +134,14 @@ static void sample(reef_run *run)
     ptrdiff_t able = 0;
     rfi_rng rng;
     rfi_rng_init(&rng, run->setup.seed, RFI_PURPOSE_SAMPLING, 0, 0, (uint32_t)run->round);
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         bool can = p->available >= 1 || rfi_rng_uniform(&rng) < p->available;
         run->present[k] = false;
         if (can && journeys[k].arrival < 0) {
             pool[able++] = (int32_t)k;
         }
     }
-    ptrdiff_t wanted = wanted_of(run);
-    for (ptrdiff_t i = 0; i < able && i < wanted; i++) { /* the first places of a random permutation */
+    for (ptrdiff_t i = 0; i < able && i < run->wanted; i++) { /* the first places of a random permutation */
         ptrdiff_t j = i + (ptrdiff_t)rfi_rng_below(&rng, (uint32_t)(able - i));
         int32_t k = pool[j];
         pool[j] = pool[i];
@@ -165,6 +165,9 @@ static int64_t arrival_of(const reef_run *run, ptrdiff_t k)
 {
     const federated_params *p = run->params;
     rfi_rng rng;
+    if (p->dropout <= 0 && p->mean_delay <= 0) {
+        return run->round;
+    }
     rfi_rng_init(&rng, run->setup.seed, RFI_PURPOSE_CLOCK, (uint32_t)k, 0, (uint32_t)run->round);
     bool fails = rfi_rng_uniform(&rng) < p->dropout;
     double delay = p->mean_delay > 0 ? floor(-p->mean_delay * log(rfi_rng_uniform(&rng))) : 0;
@@ -176,7 +179,8 @@ static ptrdiff_t gather(const reef_run *run, rfi_learner *learner, ptrdiff_t fro
 {
     ptrdiff_t count = 0;
     for (ptrdiff_t k = from; k < to; k++) {
-        if (run->present[k] && step < steps_of(run, k)) {
+        ptrdiff_t id = rfi_id(run, k);
+        if (run->present[id] && step < steps_of(run, id)) {
             learner->agents[count++] = (int32_t)k;
         }
     }
@@ -194,11 +198,10 @@ static void subtract(ptrdiff_t count, const float *restrict x, float *restrict f
 static void work_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
 {
     const federated_params *p = run->params;
-    journey *journeys = run->extra;
     float *room = run->gradient ? run->gradient : learner->spare;
     (void)job;
     for (ptrdiff_t k = from; k < to; k++) {
-        if (run->present[k]) {
+        if (run->present[rfi_id(run, k)]) {
             memcpy(rfi_row(run, run->phi, k), run->server, (size_t)run->length * sizeof(float));
         }
     }
@@ -207,15 +210,24 @@ static void work_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, r
         rfi_adapt_some(run, learner, count, i, run->phi, room);
     }
     for (ptrdiff_t k = from; k < to; k++) {
-        if (!run->present[k]) {
-            continue;
-        }
-        if (p->exchange == UPDATE) {
+        if (run->present[rfi_id(run, k)] && p->exchange == UPDATE) {
             subtract(run->length, run->server, rfi_row(run, run->phi, k));
         }
-        journeys[k] = (journey){run->round, arrival_of(run, k)};
-        learner->counts.messages++; /* the server's model to the agent */
-        learner->counts.silent += journeys[k].arrival < 0;
+    }
+}
+
+/* Their messages are on the way. Every rank knows the journeys of all agents; each counts its own. */
+static void depart(reef_run *run)
+{
+    journey *journeys = run->extra;
+    reef_run_counts *counts = &run->learners[0].counts;
+    for (ptrdiff_t k = 0; k < run->all; k++) {
+        if (run->present[k]) {
+            journeys[k] = (journey){run->round, arrival_of(run, k)};
+            bool own = reef_run_holds(run, k);
+            counts->messages += own; /* the server's model to the agent */
+            counts->silent += own && journeys[k].arrival < 0;
+        }
     }
 }
 
@@ -224,14 +236,14 @@ static void receive(reef_run *run)
 {
     const federated_params *p = run->params;
     journey *journeys = run->extra;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         run->present[k] = journeys[k].arrival == run->round;
         if (run->present[k]) {
             journeys[k].arrival = -1;
             if (run->round - journeys[k].start > p->staleness) {
                 run->present[k] = false;
-                run->learners[0].counts.messages++;
-                run->learners[0].counts.late++;
+                run->learners[0].counts.messages += reef_run_holds(run, k);
+                run->learners[0].counts.late += reef_run_holds(run, k);
             }
         }
     }
@@ -250,9 +262,9 @@ static const double *weigh(reef_run *run)
     const federated_params *p = run->params;
     const reef_problem_kind *kind = reef_problem_kind_of(run->setup.problem);
     double *weights = run->server_weights;
-    double *sorted = weights + run->agents;
+    double *sorted = weights + run->all;
     ptrdiff_t count = 0;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         bool by_samples = p->weights == SAMPLES && kind->samples;
         weights[k] = by_samples ? (double)kind->samples(reef_problem_state(run->setup.problem), k) : 1;
         weights[k] = run->present[k] ? weights[k] : 0;
@@ -262,7 +274,7 @@ static const double *weigh(reef_run *run)
     }
     qsort(sorted, (size_t)count, sizeof *sorted, by_value);
     double most = count ? p->cap * sorted[count / 2] : 0;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         weights[k] = fmin(weights[k], most);
     }
     return weights;
@@ -285,7 +297,7 @@ static bool is_sane(const reef_run *run)
 {
     const journey *journeys = run->extra;
     bool sane = true;
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
         bool idle = journeys[k].arrival == -1;
         sane = sane && journeys[k].start >= 0 && journeys[k].start <= run->round;
         sane = sane && (idle || journeys[k].arrival >= run->round);
@@ -296,7 +308,8 @@ static bool is_sane(const reef_run *run)
 static void step(reef_run *run)
 {
     sample(run);
-    rfi_run_ranges(run, run->agents, run->gradient ? run->agents : 1, work_range, NULL);
+    rfi_run_ranges(run, run->own, run->gradient ? run->own : 1, work_range, NULL);
+    depart(run);
     receive(run);
     rfi_lie(run, run->phi);
     if (rfi_combine_server(run, weigh(run), output_of(run))) {
@@ -310,6 +323,7 @@ const rfi_strategy rfi_strategy_federated = {
              RFI_COUNT(fields), sizeof(federated_params)},
     .needs_rule = true,
     .has_server = true,
+    .serves_all = true,
     .adapt_offset = offsetof(federated_params, adapt),
     .prepare = prepare,
     .step = step,

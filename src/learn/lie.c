@@ -50,7 +50,7 @@ static bool try_rule(void *user, const float *const *rows, ptrdiff_t count, floa
 
 static bool is_present(const reef_run *run, ptrdiff_t k)
 {
-    return !run->present || run->present[k];
+    return !run->present || run->present[rfi_id(run, k)];
 }
 
 ptrdiff_t rfi_liar_place(const reef_run *run, ptrdiff_t l)
@@ -122,9 +122,12 @@ static void look_round(reef_run *run, float *honest)
             }
         }
     }
-    if (run->ranks) { /* where nobody is ever absent */
-        run->liars_present = run->all_liars;
-        run->honest_present = run->all - run->all_liars;
+    if (run->ranks) { /* those of other ranks too */
+        run->honest_present = run->liars_present = 0;
+        for (ptrdiff_t id = 0; id < run->all; id++) {
+            bool here = !run->present || run->present[id];
+            *(rfi_is_liar(run, id) ? &run->liars_present : &run->honest_present) += here;
+        }
     }
 }
 
@@ -210,7 +213,7 @@ void rfi_lie(reef_run *run, float *honest)
         rfi_ranks_know(run, honest);
     }
     make_lies(run, honest);
-    if (run->ranks) {
+    if (run->ranks && !run->server) { /* a server asks for slices of the rows */
         rfi_ranks_send(run, honest);
     }
 }
@@ -241,7 +244,7 @@ bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l,
 reef_status rfi_before_prepare(reef_run *run, reef_error *error)
 {
     run->sends_old = true;
-    if (!run->setup.attack || !run->liars) {
+    if (!run->setup.attack || !run->liars || run->dry) {
         return REEF_OK;
     }
     run->before = rfi_run_rows(run, run->liars);

@@ -150,12 +150,12 @@ reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *err
 static reef_status mean_model(const reef_run *run, double *mean, reef_error *error)
 {
     memset(mean, 0, (size_t)run->length * sizeof *mean);
-    if (run->ranks) {
+    if (run->ranks && !run->serves_all) {
         return rfi_ranks_mean(run, mean, error);
     }
-    for (ptrdiff_t k = 0; k < run->agents; k++) {
-        const float *row = row_at(run, row_of(run, k));
-        for (ptrdiff_t i = 0; !run->liar[k] && i < run->length; i++) {
+    for (ptrdiff_t k = 0; k < run->all; k++) {
+        const float *row = run->serves_all ? run->server : row_at(run, row_of(run, k));
+        for (ptrdiff_t i = 0; !rfi_is_liar(run, k) && i < run->length; i++) {
             mean[i] += (double)row[i];
         }
     }
@@ -246,6 +246,12 @@ static double ratio(double trust, double fair)
     return rint(trust / fair * steps) / steps;
 }
 
+/* A sender as trust names it. */
+static bool sender_lies(const reef_run *run, ptrdiff_t sender)
+{
+    return run->server ? rfi_is_liar(run, sender) : run->liar[sender];
+}
+
 /* Effective weights over fair shares of one class of receivers; who should have no weight does not count. */
 static void add_class(const reef_run *run, ptrdiff_t number, double *sums)
 {
@@ -255,14 +261,14 @@ static void add_class(const reef_run *run, ptrdiff_t number, double *sums)
     double *of_liars = run->learners[0].live;
     ptrdiff_t liars = 0;
     for (ptrdiff_t i = 0; i < run->trust_counts[number]; i++) {
-        if (run->liar[senders[i]] && fair[i] > 0) {
+        if (sender_lies(run, senders[i]) && fair[i] > 0) {
             of_liars[liars] = ratio(trust[i], fair[i]);
             sums[LIARS] += of_liars[liars++];
         }
     }
     qsort(of_liars, (size_t)liars, sizeof *of_liars, by_value);
     for (ptrdiff_t i = 0; i < run->trust_counts[number]; i++) {
-        if (!run->liar[senders[i]] && fair[i] > 0) {
+        if (!sender_lies(run, senders[i]) && fair[i] > 0) {
             sums[HONEST] += ratio(trust[i], fair[i]);
             sums[WINS] += 0.5 * below_and_not_above(of_liars, liars, ratio(trust[i], fair[i]));
             sums[HONEST_COUNT]++;

@@ -95,8 +95,10 @@ static bool take_tables(const reef_run *run, rfi_ranks *r)
     r->owner = rfi_run_take(run, run->all, sizeof *r->owner);
     r->local = rfi_run_take(run, run->all, sizeof *r->local);
     r->liar = rfi_run_take(run, run->all, sizeof *r->liar);
+    r->sent = run->strategy->has_server ? rfi_run_take(run, run->all, 1) : NULL;
     r->step_factor = s->step_factor ? rfi_run_take(run, run->all, sizeof(double)) : NULL;
-    if (!r->owner || !r->local || !r->liar || (s->step_factor && !r->step_factor)) {
+    if (!r->owner || !r->local || !r->liar || (s->step_factor && !r->step_factor) ||
+        (run->strategy->has_server && !r->sent)) {
         return false;
     }
     for (ptrdiff_t k = 0; k < run->all; k++) {
@@ -271,8 +273,8 @@ static reef_status open_routes(const reef_run *run, rfi_ranks *r, reef_error *er
 {
     pairs send = {0};
     pairs receive = {0};
-    if (!run->setup.links) {
-        return REEF_OK;
+    if (!run->setup.links) { /* a server hears slices of all rows */
+        return run->strategy->has_server && looks_at_rows(run) ? open_knowledge(run, r, error) : REEF_OK;
     }
     list_hearing(run, r, &send, &receive);
     reef_status status = open_route(run, r, &r->hear, &send, &receive, error);
@@ -362,9 +364,6 @@ static reef_status fix_hearing(const reef_run *run, rfi_ranks *r, reef_error *er
 reef_status rfi_ranks_create(reef_run *run, reef_error *error)
 {
     const reef_engine *e = run->setup.engine;
-    if (!run->strategy->spreads) {
-        return rfi_fail(error, REEF_E_ARG, "%s cannot be spread over ranks by agents", run->strategy->head.name);
-    }
     rfi_ranks *r = rfi_run_take(run, 1, sizeof *r);
     reef_status status = REEF_OK;
     if (r) {
@@ -394,11 +393,13 @@ void rfi_ranks_destroy(reef_run *run)
     if (!r) {
         return;
     }
+    rfi_ranks_close_server(run);
     close_route(run, &r->hear);
     close_route(run, &r->know);
     close_route(run, &r->rest);
     close_route(run, &r->lies);
-    void *tables[] = {r->owner, r->local, r->order, r->liar, r->step_factor, r->start, r->senders, r->silent, run->ids};
+    void *tables[] = {r->owner, r->local,   r->order,  r->liar, r->step_factor,
+                      r->start, r->senders, r->silent, r->sent, run->ids};
     for (ptrdiff_t i = 0; i < RFI_COUNT(tables); i++) {
         rfi_release(run->context, tables[i]);
     }

@@ -48,8 +48,15 @@ typedef struct rfi_ranks {
     int32_t *senders;
     rfi_route hear, know, rest, lies;
     unsigned char *silent; /* agents: 1: sent nothing */
+    unsigned char *sent;   /* K: 1: the server has a message of it; or NULL */
     ptrdiff_t interior;    /* classes that need no row of another rank; they come first */
     rfi_route *under_way;  /* or NULL */
+    reef_shard *shard;     /* the server's rule, or NULL; with it what follows */
+    float *slice;          /* M / size: of its result */
+    const void **rows;     /* own: what they have sent */
+    double *weights;       /* K */
+    int64_t *ids;          /* K: 0, 1, ... */
+    reef_report *report;   /* or NULL */
     reef_status status;    /* of the first exchange that failed */
     reef_error error;
 } rfi_ranks;
@@ -68,8 +75,32 @@ void rfi_ranks_receive(reef_run *run);
 ptrdiff_t rfi_ranks_hear(const reef_run *run, ptrdiff_t k, int32_t *senders, double *weight);
 /* Orders the classes: those that hear only own agents first. */
 void rfi_ranks_sort_classes(reef_run *run, int32_t *work);
+/* Keeps the first failure, to be told after the round. */
+void rfi_ranks_fail(rfi_ranks *ranks, reef_status status, const reef_error *error);
+
+/* ---- ranks_server.c ---- */
+
+/* A server's rule, spread over ranks by coordinates, and whether it can do with run->wanted rows. Collective; `status` of what came before
+ * counts. */
+reef_status rfi_ranks_open_server(reef_run *run, reef_status status, reef_error *error);
+void rfi_ranks_close_server(reef_run *run);
+/* rfi_combine_server over ranks: out on all of them. */
+bool rfi_ranks_serve(reef_run *run, const double *weights, float *out);
+/* Who of those present has sent something, in ranks->sent. */
+void rfi_ranks_share_sent(reef_run *run);
+
+/* ---- ranks_sum.c ---- */
+
+/* What is done with coordinates from .. from + count - 1 of all K rows, which lie `piece` numbers apart; those not wanted hold anything. */
+typedef void (*rfi_piece_job)(const reef_run *run, void *job, const float *rows, ptrdiff_t piece, ptrdiff_t from,
+                              ptrdiff_t count);
+/* Hands every rank some coordinates of the wanted rows (K flags) after the other; rows: own, only the wanted ones are read. Collective. */
+reef_status rfi_ranks_pieces(const reef_run *run, const float *const *rows, const unsigned char *wanted,
+                             rfi_piece_job work, void *job, reef_error *error);
 /* mean = sum of the models of the benign agents in their order, over their number. */
 reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error);
+/* The models of agents first .. first + count - 1 on rank 0, `stride` numbers apart; NULL on the others. Collective. */
+reef_status rfi_ranks_fetch(const reef_run *run, ptrdiff_t first, ptrdiff_t count, float *to, reef_error *error);
 
 /* checkpoint.c: a run over ranks with something of the caller's beside, which rank 0 gives and all get. load: REEF_E_FILE if there is
  * nothing at that path. */

@@ -42,7 +42,7 @@ static void *incoming(reef_run *run, cargo what, float *rows, ptrdiff_t k)
     return rfi_row(run, rows, k);
 }
 
-static void keep_failure(rfi_ranks *r, reef_status status, const reef_error *error)
+void rfi_ranks_fail(rfi_ranks *r, reef_status status, const reef_error *error)
 {
     if (status != REEF_OK && r->status == REEF_OK) {
         r->status = status;
@@ -79,7 +79,7 @@ static void begin(reef_run *run, rfi_route *route, cargo what, float *rows)
     }
     reef_status status =
         r->engine->ops->begin(r->engine, route->pattern, route->parcels, route->parcels + route->peer_count, &error);
-    keep_failure(r, status, &error);
+    rfi_ranks_fail(r, status, &error);
     r->under_way = status == REEF_OK ? route : NULL;
 }
 
@@ -88,7 +88,7 @@ void rfi_ranks_receive(reef_run *run)
     rfi_ranks *r = run->ranks;
     reef_error error = {REEF_OK, ""};
     if (r->under_way) {
-        keep_failure(r, r->engine->ops->end(r->engine, r->under_way->pattern, &error), &error);
+        rfi_ranks_fail(r, r->engine->ops->end(r->engine, r->under_way->pattern, &error), &error);
         r->under_way = NULL;
     }
 }
@@ -150,95 +150,4 @@ void rfi_ranks_send(reef_run *run, float *honest)
     } else {
         begin(run, &r->hear, ROWS, honest);
     }
-}
-
-/* ---- sums over agents ---- */
-
-/* Coordinates that one rank sums up at a time: K rows of them take about 32 MB. */
-static ptrdiff_t piece_of(const reef_run *run)
-{
-    ptrdiff_t piece = ((ptrdiff_t)8 << 20) / run->all;
-    piece = piece > run->length ? run->length : piece;
-    return piece > 0 ? piece : 1;
-}
-
-/* Room for a mean over all agents of some coordinates. */
-typedef struct slices {
-    float *rows;            /* K x piece */
-    void **send, **receive; /* ranks x own; K */
-    reef_parcel *parcels;
-    ptrdiff_t piece;
-} slices;
-
-/* Every rank gets its piece, from coordinate `from` on, of all benign models. */
-static reef_status gather_pieces(const reef_run *run, slices *s, ptrdiff_t from, reef_error *error)
-{
-    const rfi_ranks *r = run->ranks;
-    const reef_engine *e = r->engine;
-    ptrdiff_t own = 0;
-    ptrdiff_t all = 0;
-    for (int32_t rank = 0; rank < e->size; rank++) {
-        ptrdiff_t at = from + rank * s->piece;
-        ptrdiff_t mine = from + e->rank * s->piece;
-        ptrdiff_t theirs = run->length - at < s->piece ? run->length - at : s->piece;
-        ptrdiff_t ours = run->length - mine < s->piece ? run->length - mine : s->piece;
-        ptrdiff_t first_own = own;
-        ptrdiff_t first_all = all;
-        for (ptrdiff_t k = 0; k < run->own && theirs > 0; k++) {
-            if (!run->liar[k]) {
-                s->send[own++] = (void *)(uintptr_t)(rfi_model(run, k) + at); /* only read */
-            }
-        }
-        for (ptrdiff_t k = 0; k < run->all && ours > 0; k++) {
-            if (!r->liar[k] && r->owner[k] == rank) {
-                s->receive[all++] = s->rows + k * s->piece;
-            }
-        }
-        s->parcels[rank] =
-            (reef_parcel){s->send + first_own, own - first_own, (size_t)(theirs > 0 ? theirs : 0) * sizeof(float)};
-        s->parcels[e->size + rank] =
-            (reef_parcel){s->receive + first_all, all - first_all, (size_t)(ours > 0 ? ours : 0) * sizeof(float)};
-    }
-    return e->ops->all_to_all(e, s->parcels, s->parcels + e->size, error);
-}
-
-static void add_piece(const reef_run *run, const slices *s, ptrdiff_t from, double *mean)
-{
-    ptrdiff_t mine = from + run->ranks->engine->rank * s->piece;
-    for (ptrdiff_t k = 0; k < run->all; k++) {
-        for (ptrdiff_t i = 0; !run->ranks->liar[k] && i < s->piece && mine + i < run->length; i++) {
-            mean[mine + i] += (double)s->rows[k * s->piece + i];
-        }
-    }
-}
-
-reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error)
-{
-    const reef_engine *e = run->ranks->engine;
-    slices s = {.piece = piece_of(run)};
-    s.rows = rfi_run_take(run, run->all * s.piece, sizeof *s.rows);
-    s.send = rfi_run_take(run, run->own * e->size, sizeof *s.send);
-    s.receive = rfi_run_take(run, run->all, sizeof *s.receive);
-    s.parcels = rfi_run_take(run, 2 * (ptrdiff_t)e->size, sizeof *s.parcels);
-    bool ready = s.rows && s.send && s.receive && s.parcels;
-    reef_status status =
-        ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a mean over %td agents", run->all);
-    status = e->ops->agree(e, status, error);
-    for (ptrdiff_t from = 0; status == REEF_OK && ready && from < run->length; from += e->size * s.piece) {
-        status = gather_pieces(run, &s, from, error);
-        if (status == REEF_OK) {
-            add_piece(run, &s, from, mean);
-        }
-    }
-    if (status == REEF_OK) {
-        status = e->ops->merge(e, mean, (size_t)run->length * sizeof *mean, error);
-    }
-    for (ptrdiff_t i = 0; i < run->length; i++) {
-        mean[i] /= (double)(run->all - run->all_liars);
-    }
-    rfi_release(run->context, s.rows);
-    rfi_release(run->context, (void *)s.send);
-    rfi_release(run->context, (void *)s.receive);
-    rfi_release(run->context, s.parcels);
-    return status;
 }

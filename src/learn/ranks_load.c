@@ -92,16 +92,18 @@ static reef_status get_row(const part *p, const char *name, ptrdiff_t rows, ptrd
     return rfi_reader_get(&p->reader, p->data + t->start + (size_t)i * size, to, size, error);
 }
 
-static reef_status take_state(reef_run *run, const part *p, ptrdiff_t rows, ptrdiff_t i, ptrdiff_t k, reef_error *error)
+/* State number i of the part into that of a class. */
+static reef_status take_state(reef_run *run, const part *p, ptrdiff_t rows, ptrdiff_t i, ptrdiff_t number,
+                              reef_error *error)
 {
-    size_t size = reef_state_size(run->states[run->class_of[k]]);
+    size_t size = reef_state_size(run->states[number]);
     void *room = rfi_allocate(run->context, size);
     if (!room) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the rule's state");
     }
     reef_status status = get_row(p, "state", rows, i, room, size, error);
     if (status == REEF_OK) {
-        status = reef_state_load(run->states[run->class_of[k]], room, size, error);
+        status = reef_state_load(run->states[number], room, size, error);
     }
     rfi_release(run->context, room);
     return status;
@@ -111,12 +113,36 @@ static reef_status take_state(reef_run *run, const part *p, ptrdiff_t rows, ptrd
 static reef_status take_agent(reef_run *run, const part *p, ptrdiff_t rows, ptrdiff_t i, ptrdiff_t k, reef_error *error)
 {
     size_t row = (size_t)run->length * sizeof(float);
-    run->home[k] = (int32_t)k;
-    reef_status status = get_row(p, "w", rows, i, rfi_row(run, run->w, k), row, error);
+    reef_status status = REEF_OK;
+    if (!run->serves_all) {
+        run->home[k] = (int32_t)k;
+        status = get_row(p, "w", rows, i, rfi_row(run, run->w, k), row, error);
+    }
     if (status == REEF_OK && run->velocity) {
         status = get_row(p, "velocity", rows, i, rfi_row(run, run->velocity, k), row, error);
     }
-    return status == REEF_OK && run->states ? take_state(run, p, rows, i, k, error) : status;
+    if (status == REEF_OK && run->keeps_phi) {
+        status = get_row(p, "phi", rows, i, rfi_row(run, run->phi, k), row, error);
+    }
+    return status == REEF_OK && run->states && !run->server ? take_state(run, p, rows, i, run->class_of[k], error)
+                                                            : status;
+}
+
+/* What there is once. */
+static reef_status take_common(reef_run *run, const part *p, void *extra, size_t extra_size, reef_error *error)
+{
+    size_t row = (size_t)run->length * sizeof(float);
+    reef_status status = REEF_OK;
+    for (ptrdiff_t i = 0; run->server && i < 2 && status == REEF_OK; i++) {
+        status = get_row(p, "server", 2, i, rfi_row(run, run->server, i), row, error);
+    }
+    if (status == REEF_OK && run->server && run->states) {
+        status = take_state(run, p, 1, 0, 0, error);
+    }
+    if (status == REEF_OK && run->extra_size) {
+        status = get_row(p, "strategy", 1, 0, run->extra, run->extra_size, error);
+    }
+    return status == REEF_OK && extra_size ? get_row(p, "extra", 1, 0, extra, extra_size, error) : status;
 }
 
 static reef_status take_liar(reef_run *run, const part *p, ptrdiff_t rows, ptrdiff_t i, ptrdiff_t place,
@@ -199,9 +225,7 @@ static reef_status take_all(reef_run *run, const char *path, const rfi_manifest 
         status = open_part(run, name, &m->entries[i], &p, error);
         status = status == REEF_OK ? take_part(run, &p, false, &agents, error) : status;
         status = status == REEF_OK ? take_part(run, &p, true, &liars, error) : status;
-        if (status == REEF_OK && i == 0 && extra_size) {
-            status = get_row(&p, "extra", 1, 0, extra, extra_size, error);
-        }
+        status = status == REEF_OK && i == 0 ? take_common(run, &p, extra, extra_size, error) : status;
         close_part(run, &p);
     }
     if (status == REEF_OK && (agents != run->own || liars != run->own_liars)) {
@@ -220,10 +244,13 @@ reef_status rfi_ranks_load(reef_run *run, const char *path, uint64_t mark, void 
     status = e->ops->agree(e, status, error);
     if (status == REEF_OK) {
         status = take_all(run, path, &m, extra, extra_size, error);
+        run->round = m.round;
+        if (status == REEF_OK && run->strategy->is_sane && !run->strategy->is_sane(run)) {
+            status = rfi_fail(error, REEF_E_FORMAT, "%s says what no run can be in", rfi_path_show(path));
+        }
         status = e->ops->agree(e, status, error);
     }
     if (status == REEF_OK) {
-        run->round = m.round;
         run->counts = (reef_run_counts){.rounds = m.counts[0]};
         if (e->rank == 0) {
             run->counts = (reef_run_counts){m.counts[0], m.counts[1], m.counts[2], m.counts[3],

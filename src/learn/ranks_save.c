@@ -2,7 +2,8 @@
  *
  *   PATH                          the manifest: fingerprint of the setup, round, counters, and each file with size and checksum
  *   PATH.ROUND.RANK.safetensors   agents [n], w [n, M R]; where the run has them: velocity [n, M R], state [n, bytes];
- *                                 liars [f], before [f, M R], past [f, depth, M R], past_sent [f, depth]; rank 0: extra
+ *                                 phi [n, M R]; liars [f], before [f, M R], past [f, depth, M R], past_sent [f, depth];
+ *                                 rank 0 has what there is once: server [2, M R], with its state [1, bytes]; strategy; extra
  * The files are written first, the manifest last and by renaming, then those of the round before are removed: whenever the job dies, PATH
  * names a whole state. Which rank wrote an agent's rows does not matter to the one that reads them. */
 #include "base/error.h"
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TENSORS_MAX = 10, HEADER_SIZE = 4096 };
+enum { TENSORS_MAX = 12, HEADER_SIZE = 4096 };
 
 /* ---- what there is ---- */
 
@@ -38,6 +39,25 @@ static size_t state_bytes(const reef_run *run)
     return run->classes > 0 ? reef_state_size(run->states[0]) : 0;
 }
 
+/* What there is once, of which rank 0 has the file. */
+static ptrdiff_t list_common(const reef_run *run, size_t extra, tensor *list)
+{
+    ptrdiff_t count = 0;
+    if (run->server) {
+        list[count++] = (tensor){"server", "F32", 2, 0, (size_t)run->length * sizeof(float), run->length};
+    }
+    if (run->server && remembers(run)) {
+        list[count++] = (tensor){"state", "U8", 1, 0, state_bytes(run), (ptrdiff_t)state_bytes(run)};
+    }
+    if (run->extra_size) {
+        list[count++] = (tensor){"strategy", "U8", (ptrdiff_t)run->extra_size, 0, 1, 0};
+    }
+    if (extra) {
+        list[count++] = (tensor){"extra", "U8", (ptrdiff_t)extra, 0, 1, 0};
+    }
+    return count;
+}
+
 /* All tensors of n agents and f liars. */
 static ptrdiff_t list_tensors(const reef_run *run, ptrdiff_t n, ptrdiff_t f, size_t extra, tensor *list)
 {
@@ -45,11 +65,16 @@ static ptrdiff_t list_tensors(const reef_run *run, ptrdiff_t n, ptrdiff_t f, siz
     ptrdiff_t count = 0;
     bool lies = run->setup.attack && run->all_liars;
     list[count++] = (tensor){"agents", "I64", n, 0, sizeof(int64_t), 0};
-    list[count++] = (tensor){"w", "F32", n, 0, row, run->length};
+    if (!run->serves_all) {
+        list[count++] = (tensor){"w", "F32", n, 0, row, run->length};
+    }
     if (run->adapt->momentum > 0) {
         list[count++] = (tensor){"velocity", "F32", n, 0, row, run->length};
     }
-    if (remembers(run)) {
+    if (run->keeps_phi) {
+        list[count++] = (tensor){"phi", "F32", n, 0, row, run->length};
+    }
+    if (!run->server && remembers(run)) {
         list[count++] = (tensor){"state", "U8", n, 0, state_bytes(run), (ptrdiff_t)state_bytes(run)};
     }
     if (lies && run->sends_old) {
@@ -60,10 +85,7 @@ static ptrdiff_t list_tensors(const reef_run *run, ptrdiff_t n, ptrdiff_t f, siz
         list[count++] = (tensor){"past_sent", "U8", f, 0, (size_t)run->depth, (ptrdiff_t)run->depth};
     }
     list[count++] = (tensor){"liars", "I64", f, 0, sizeof(int64_t), 0};
-    if (extra) {
-        list[count++] = (tensor){"extra", "U8", (ptrdiff_t)extra, 0, 1, 0};
-    }
-    return count;
+    return run->ranks->engine->rank == 0 ? count + list_common(run, extra, list + count) : count;
 }
 
 /* ---- writing ---- */
@@ -79,6 +101,10 @@ static void put_row(const reef_run *run, const tensor *t, ptrdiff_t i, const voi
         memcpy(to, rfi_model(run, i), row);
     } else if (strcmp(t->name, "velocity") == 0) {
         memcpy(to, rfi_row(run, run->velocity, i), row);
+    } else if (strcmp(t->name, "phi") == 0) {
+        memcpy(to, rfi_row(run, run->phi, i), row);
+    } else if (strcmp(t->name, "server") == 0) {
+        memcpy(to, rfi_row(run, run->server, i), row);
     } else if (strcmp(t->name, "before") == 0) {
         memcpy(to, rfi_row(run, run->before, i), row);
     } else if (strcmp(t->name, "past") == 0) {
@@ -91,8 +117,10 @@ static void put_row(const reef_run *run, const tensor *t, ptrdiff_t i, const voi
         }
     } else if (strcmp(t->name, "extra") == 0) {
         to[0] = ((const unsigned char *)extra)[i];
+    } else if (strcmp(t->name, "strategy") == 0) {
+        to[0] = ((const unsigned char *)run->extra)[i];
     } else {
-        (void)reef_state_save(run->states[run->class_of[i]], to, t->row, NULL);
+        (void)reef_state_save(run->states[run->server ? 0 : run->class_of[i]], to, t->row, NULL);
     }
 }
 

@@ -49,34 +49,47 @@ static const reef_field fields[] = {
     RFI_ADAPT_FIELDS(rsa_params),
 };
 
+/* What the subgradient needs to know of the whole of a - b in one repetition. */
+typedef struct extent {
+    double squares, largest;
+    double ties;   /* coordinates that are the largest: they share a pull of 1 */
+    double finite; /* 1: all of them are */
+} extent;
+
+static extent extent_of(const reef_run *run, const float *a, const float *b, ptrdiff_t lane)
+{
+    extent e = {.finite = 1};
+    for (ptrdiff_t i = lane; i < run->length; i += run->lanes) {
+        double d = (double)a[i] - (double)b[i];
+        e.finite = isfinite(d) ? e.finite : 0;
+        e.squares += d * d;
+        e.ties = fabs(d) > e.largest ? 1 : e.ties + (fabs(d) >= e.largest);
+        e.largest = fmax(e.largest, fabs(d));
+    }
+    return e;
+}
+
+/* Subgradient of |a - b| at a coordinate with difference d. */
+static double slope(norm which, const extent *e, double d)
+{
+    double sign = (double)((d > 0) - (d < 0));
+    if (which == L1) {
+        return isfinite(d) ? sign : 0;
+    }
+    if (which == L2) {
+        return e->finite > 0 && e->squares > 0 ? d / sqrt(e->squares) : 0;
+    }
+    return e->finite > 0 && fabs(d) >= e->largest ? sign / e->ties : 0;
+}
+
 /* sum_r += factor * subgradient of |a - b| for each repetition r. */
 static void pull(const reef_run *run, const float *a, const float *b, double factor, float *sum)
 {
     const rsa_params *p = run->params;
-    ptrdiff_t lanes = run->lanes;
-    for (ptrdiff_t r = 0; r < lanes; r++) {
-        double squares = 0;
-        double largest = 0;
-        double ties = 0; /* coordinates that are the largest: they share a pull of 1 */
-        bool finite = true;
-        for (ptrdiff_t i = r; i < run->length; i += lanes) {
-            double d = (double)a[i] - (double)b[i];
-            finite = finite && isfinite(d);
-            squares += d * d;
-            ties = fabs(d) > largest ? 1 : ties + (fabs(d) >= largest);
-            largest = fmax(largest, fabs(d));
-        }
-        for (ptrdiff_t i = r; i < run->length; i += lanes) {
-            double d = (double)a[i] - (double)b[i];
-            double sign = (double)((d > 0) - (d < 0));
-            double g = p->norm == L1 ? (isfinite(d) ? sign : 0) : 0;
-            if (p->norm == L2 && finite && squares > 0) {
-                g = d / sqrt(squares);
-            }
-            if (p->norm == LINF && finite && fabs(d) >= largest) {
-                g = sign / ties;
-            }
-            sum[i] += (float)(factor * g);
+    for (ptrdiff_t r = 0; r < run->lanes; r++) {
+        extent e = p->norm == L1 ? (extent){0} : extent_of(run, a, b, r);
+        for (ptrdiff_t i = r; i < run->length; i += run->lanes) {
+            sum[i] += (float)(factor * slope((norm)p->norm, &e, (double)a[i] - (double)b[i]));
         }
     }
 }
@@ -115,10 +128,75 @@ static void rsa_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rf
     }
 }
 
-static void move_server(reef_run *run)
+/* Sums of the server over ranks: each has all rows of some coordinates, and what is to be known of whole rows from their owners. */
+typedef struct summing {
+    const extent *extents; /* K x R */
+    float *penalty;        /* 0 on the other ranks */
+} summing;
+
+static void pull_piece(const reef_run *run, void *job, const float *rows, ptrdiff_t piece, ptrdiff_t from,
+                       ptrdiff_t count)
 {
     const rsa_params *p = run->params;
-    float *penalty = run->server + 2 * run->stride;
+    const summing *s = job;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        s->penalty[from + i] = (float)p->decay * run->server[from + i];
+    }
+    for (ptrdiff_t id = 0; id < run->all; id++) {
+        for (ptrdiff_t i = 0; i < count && run->ranks->sent[id]; i++) {
+            const extent *e = &s->extents[id * run->lanes + (from + i) % run->lanes];
+            double d = (double)run->server[from + i] - (double)rows[id * piece + i];
+            s->penalty[from + i] += (float)(p->lambda * slope((norm)p->norm, e, d));
+        }
+    }
+}
+
+/* What has been sent by this rank's agents, and how it differs from the server's model. */
+static void look_at_own(reef_run *run, const float **rows, extent *extents)
+{
+    const rsa_params *p = run->params;
+    for (ptrdiff_t k = 0; k < run->own; k++) {
+        rows[k] = rfi_sent(run, k);
+        for (ptrdiff_t r = 0; r < run->lanes && rows[k] && p->norm != L1; r++) {
+            extents[rfi_id(run, k) * run->lanes + r] = extent_of(run, run->server, rows[k], r);
+        }
+        run->learners[0].counts.messages += rows[k] != NULL;
+        run->learners[0].counts.silent += rows[k] == NULL;
+    }
+}
+
+static void sum_over_ranks(reef_run *run, float *penalty)
+{
+    const reef_engine *e = run->ranks->engine;
+    const rsa_params *p = run->params;
+    reef_error error = {REEF_OK, ""};
+    extent *extents = rfi_run_take(run, run->all * run->lanes, sizeof *extents);
+    const float **rows = rfi_run_take(run, run->own, sizeof *rows);
+    bool ready = extents && rows;
+    reef_status status =
+        ready ? REEF_OK : rfi_fail(&error, REEF_E_NOMEM, "no memory for the server of %td agents", run->all);
+    status = e->ops->agree(e, status, &error);
+    memset(penalty, 0, (size_t)run->length * sizeof *penalty);
+    if (status == REEF_OK && ready) {
+        rfi_ranks_share_sent(run);
+        look_at_own(run, rows, extents);
+        if (p->norm != L1) {
+            status = e->ops->merge(e, extents, (size_t)(run->all * run->lanes) * sizeof *extents, &error);
+        }
+        summing job = {extents, penalty};
+        status = status == REEF_OK ? rfi_ranks_pieces(run, rows, run->ranks->sent, pull_piece, &job, &error) : status;
+        if (status == REEF_OK) {
+            status = e->ops->merge(e, penalty, (size_t)run->length * sizeof *penalty, &error);
+        }
+    }
+    rfi_ranks_fail(run->ranks, status, &error);
+    rfi_release(run->context, extents);
+    rfi_release(run->context, (void *)rows);
+}
+
+static void sum_here(reef_run *run, float *penalty)
+{
+    const rsa_params *p = run->params;
     for (ptrdiff_t i = 0; i < run->length; i++) {
         penalty[i] = (float)p->decay * run->server[i];
     }
@@ -130,6 +208,16 @@ static void move_server(reef_run *run)
         } else {
             run->learners[0].counts.silent++;
         }
+    }
+}
+
+static void move_server(reef_run *run)
+{
+    float *penalty = run->server + 2 * run->stride;
+    if (run->ranks) {
+        sum_over_ranks(run, penalty);
+    } else {
+        sum_here(run, penalty);
     }
     add_penalty(run->server, penalty, (float)rfi_step_size(run, -1, run->round), run->length);
 }
@@ -145,7 +233,7 @@ static void rsa_step(reef_run *run)
 {
     publish(run);
     rfi_adapt_all(run, &(rfi_adaption){.at = run->w, .base = run->w, .to = run->phi});
-    rfi_run_ranges(run, run->agents, RFI_CHUNK_AGENTS, rsa_range, NULL);
+    rfi_run_ranges(run, run->own, RFI_CHUNK_AGENTS, rsa_range, NULL);
     move_server(run);
     swap_models(run);
 }
@@ -166,7 +254,8 @@ static void tv_receiver(reef_run *run, rfi_learner *learner, ptrdiff_t k)
 {
     const rsa_params *p = run->params;
     bool by_receiver = rfi_lies_by_receiver(run);
-    ptrdiff_t count = reef_links_eval(run->setup.links, run->round, k, learner->senders, learner->weights);
+    ptrdiff_t count = run->ranks ? rfi_ranks_hear(run, k, learner->senders, learner->weights)
+                                 : reef_links_eval(run->setup.links, run->round, k, learner->senders, learner->weights);
     memset(learner->spare, 0, (size_t)run->length * sizeof(float));
     for (ptrdiff_t i = 0; i < count; i++) {
         ptrdiff_t l = learner->senders[i];
@@ -198,7 +287,10 @@ static void tv_step(reef_run *run)
 {
     publish(run);
     rfi_adapt_all(run, &(rfi_adaption){.at = run->w, .base = run->w, .to = run->phi});
-    rfi_run_ranges(run, run->agents, RFI_CHUNK_AGENTS, tv_range, NULL);
+    if (run->ranks) {
+        rfi_ranks_receive(run);
+    }
+    rfi_run_ranges(run, run->own, RFI_CHUNK_AGENTS, tv_range, NULL);
     swap_models(run);
     rfi_before_keep(run, run->phi);
 }

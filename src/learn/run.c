@@ -46,46 +46,6 @@ const reef_kind *reef_strategy_find(const char *name)
     return name ? reef_strategy_at(rfi_catalogue_find(&catalogue, (rfi_slice){name, strlen(name)})) : NULL;
 }
 
-/* ---- memory ---- */
-
-void *rfi_run_take(const reef_run *run, ptrdiff_t count, size_t size)
-{
-    void *memory = rfi_allocate_many(run->context, count > 0 ? count : 1, size);
-    if (memory) {
-        memset(memory, 0, (size_t)(count > 0 ? count : 1) * size);
-    }
-    return memory;
-}
-
-/* The pointer that was allocated stands just before the rows. */
-float *rfi_run_rows(const reef_run *run, ptrdiff_t count)
-{
-    ptrdiff_t numbers = 0;
-    ptrdiff_t bytes = 0;
-    enum { EXTRA = RFI_ALIGNMENT + (int)sizeof(void *) };
-    if (!rfi_mul(count > 0 ? count : 1, run->stride, &numbers) || !rfi_mul(numbers, (ptrdiff_t)sizeof(float), &bytes) ||
-        !rfi_add(bytes, EXTRA, &bytes)) {
-        return NULL;
-    }
-    char *memory = rfi_allocate(run->context, (size_t)bytes);
-    if (!memory) {
-        return NULL;
-    }
-    char *rows = rfi_align(memory + sizeof(void *));
-    memcpy(rows - sizeof(void *), &memory, sizeof memory);
-    memset(rows, 0, (size_t)numbers * sizeof(float));
-    return (float *)(void *)rows;
-}
-
-static void release_rows(const reef_run *run, float *rows)
-{
-    if (rows) {
-        void *memory;
-        memcpy(&memory, (char *)rows - sizeof(void *), sizeof memory);
-        rfi_release(run->context, memory);
-    }
-}
-
 /* ---- threads ---- */
 
 typedef struct ranges {
@@ -171,147 +131,6 @@ static reef_status check_parts(const reef_run *run, reef_error *error)
     return check_lanes(run, error);
 }
 
-/* Numbers for metrics of every agent. */
-static ptrdiff_t metric_room(const reef_run *run)
-{
-    enum { AT_LEAST = 6 };
-    ptrdiff_t room = 0;
-    bool fits = rfi_mul(run->all, run->lanes > AT_LEAST ? run->lanes : AT_LEAST, &room) &&
-                rfi_add(room, run->length, &room) && rfi_add(room, run->dimension, &room);
-    return fits ? room : PTRDIFF_MAX;
-}
-
-static reef_status copy_agents(reef_run *run, reef_error *error)
-{
-    ptrdiff_t k_max = run->agents;
-    run->liar = rfi_run_take(run, k_max, sizeof(bool));
-    run->liar_list = rfi_run_take(run, k_max, sizeof(int32_t));
-    run->honest_list = rfi_run_take(run, k_max, sizeof(int32_t));
-    run->home = rfi_run_take(run, k_max, sizeof(int32_t));
-    run->step_factor = run->setup.step_factor ? rfi_run_take(run, k_max, sizeof(double)) : NULL;
-    run->sent = rfi_run_take(run, k_max, sizeof(float *));
-    run->class_failed = rfi_run_take(run, k_max, sizeof(bool));
-    run->members = rfi_run_take(run, k_max, sizeof(int32_t));
-    run->numbers = rfi_run_take(run, metric_room(run), sizeof(double));
-    if (!run->liar || !run->liar_list || !run->honest_list || !run->home || !run->sent || !run->class_failed ||
-        !run->members || !run->numbers || (run->setup.step_factor && !run->step_factor)) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", k_max);
-    }
-    ptrdiff_t honest = 0;
-    for (ptrdiff_t k = 0; k < k_max; k++) {
-        ptrdiff_t id = rfi_id(run, k);
-        run->liar[k] = run->setup.liar && run->setup.liar[id];
-        run->own_liars += k < run->own && run->liar[k];
-        *(run->liar[k] ? &run->liar_list[run->liars++] : &run->honest_list[honest++]) = (int32_t)k;
-        run->home[k] = (int32_t)k;
-        if (run->step_factor) {
-            run->step_factor[k] = run->setup.step_factor[id];
-        }
-    }
-    run->setup.liar = run->liar;
-    run->setup.step_factor = run->step_factor;
-    run->all_liars = run->ranks ? run->all_liars : run->liars;
-    return run->all_liars < run->all ? REEF_OK : rfi_fail(error, REEF_E_ARG, "all %td agents lie", run->all);
-}
-
-/* The most liars any receiver hears: rows of lies made for one receiver. */
-static ptrdiff_t most_liars(const reef_run *run)
-{
-    return run->setup.links ? (run->liars < run->largest ? run->liars : run->largest) : 0;
-}
-
-static bool looks_at_rows(const reef_run *run)
-{
-    return run->setup.attack && run->all_liars && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_ROWS);
-}
-
-static reef_status prepare_threads(reef_run *run, reef_error *error)
-{
-    const reef_problem *problem = run->setup.problem;
-    const reef_attack *attack = run->setup.attack;
-    ptrdiff_t batch = run->adapt->batch;
-    const reef_problem_kind *kind = reef_problem_kind_of(problem);
-    size_t work = kind->work_size(reef_problem_state(problem), batch, run->lanes);
-    size_t score_work = kind->score ? kind->work_size(reef_problem_state(problem), 0, 1) : 0;
-    work = score_work > work ? score_work : work;
-    ptrdiff_t attack_work = attack ? reef_attack_work(attack, run->length, run->agents) : 0;
-    if (attack_work < 0) {
-        return rfi_fail(error, REEF_E_OVERFLOW, "the attack needs more memory than can be addressed");
-    }
-    bool by_neighbours = looks_at_rows(run) && rfi_lies_can_differ(run) &&
-                         reef_attack_common_of(attack)->knowledge == REEF_KNOW_NEIGHBOURS;
-    run->known = looks_at_rows(run) && !by_neighbours ? rfi_run_take(run, run->agents, sizeof(float *)) : NULL;
-    if (looks_at_rows(run) && !by_neighbours && !run->known) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
-    }
-    ptrdiff_t stride = run->stride;
-    for (ptrdiff_t i = 0; i < run->workers; i++) {
-        rfi_learner *a = &run->learners[i];
-        ptrdiff_t most = most_liars(run);
-        a->batch_work = rfi_run_rows(run, (ptrdiff_t)(work / sizeof(float)) / stride + 2);
-        a->agents = rfi_run_take(run, run->chunk, sizeof(int32_t));
-        a->numbers = rfi_run_take(run, run->chunk, sizeof(int32_t));
-        a->models = rfi_run_take(run, run->chunk, sizeof(float *));
-        a->gradients = rfi_run_take(run, run->chunk, sizeof(float *));
-        a->flipped = rfi_run_take(run, run->chunk, sizeof(bool));
-        a->attack_work = rfi_run_rows(run, attack_work / stride + 1);
-        a->lies = rfi_run_rows(run, most);
-        a->spare = rfi_run_rows(run, 1);
-        a->rows = rfi_run_take(run, run->largest, sizeof(void *));
-        a->senders = rfi_run_take(run, run->largest, sizeof(int32_t));
-        a->weights = rfi_run_take(run, run->largest, sizeof(double));
-        a->expected = rfi_run_take(run, run->largest, sizeof(double));
-        a->live = rfi_run_take(run, run->largest, sizeof(double));
-        a->known = by_neighbours ? rfi_run_take(run, run->largest, sizeof(float *)) : NULL;
-        if (!a->batch_work || !a->attack_work || !a->lies || !a->spare || !a->rows || !a->senders || !a->weights ||
-            !a->expected || !a->live || (by_neighbours && !a->known) || !a->agents || !a->models || !a->gradients ||
-            !a->flipped || !a->numbers) {
-            return rfi_fail(error, REEF_E_NOMEM, "no memory for the work of %td threads", run->workers);
-        }
-    }
-    return REEF_OK;
-}
-
-static reef_status prepare_rows(reef_run *run, reef_error *error)
-{
-    const reef_attack *attack = run->setup.attack;
-    run->depth = attack ? reef_attack_delay(attack) + 1 : 0;
-    ptrdiff_t past = 0;
-    bool fits = run->depth <= 1 || rfi_mul((ptrdiff_t)run->depth, run->liars, &past);
-    run->w = rfi_run_rows(run, run->agents);
-    run->phi = rfi_run_rows(run, run->agents);
-    run->zeros = rfi_run_rows(run, 1);
-    run->velocity = run->adapt->momentum > 0 ? rfi_run_rows(run, run->agents) : NULL;
-    run->lies = rfi_run_rows(run, run->liars);
-    bool late = fits && run->depth > 1 && run->liars;
-    run->past = late ? rfi_run_rows(run, past) : NULL;
-    run->past_sent = late ? rfi_run_take(run, past, 1) : NULL;
-    run->server = run->strategy->has_server ? rfi_run_rows(run, 3) : NULL;
-    run->heard = run->strategy->has_server ? rfi_run_take(run, run->agents, sizeof(int32_t)) : NULL;
-    if (!run->w || !run->phi || !run->zeros || !run->lies || (run->adapt->momentum > 0 && !run->velocity) || !fits ||
-        (late && (!run->past || !run->past_sent)) || (run->strategy->has_server && (!run->server || !run->heard))) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the models of %td agents with %td numbers each",
-                        run->agents, run->length);
-    }
-    return REEF_OK;
-}
-
-/* Everybody starts at the problem's starting point. */
-static void start_models(reef_run *run)
-{
-    const reef_problem_kind *kind = reef_problem_kind_of(run->setup.problem);
-    if (!kind->start) {
-        return;
-    }
-    kind->start(reef_problem_state(run->setup.problem), run->lanes, run->setup.repetition, run->w);
-    for (ptrdiff_t k = 1; k < run->agents; k++) {
-        memcpy(rfi_row(run, run->w, k), run->w, (size_t)run->length * sizeof(float));
-    }
-    if (run->server) {
-        memcpy(run->server, run->w, (size_t)run->length * sizeof(float));
-    }
-}
-
 static reef_status measure(reef_run *run, reef_error *error)
 {
     enum { LINE = RFI_ALIGNMENT / (int)sizeof(float) };
@@ -322,6 +141,10 @@ static reef_status measure(reef_run *run, reef_error *error)
     if (!rfi_mul(run->dimension, run->lanes, &run->length) || !rfi_add(run->length, LINE - 1, &padded)) {
         return rfi_fail(error, REEF_E_OVERFLOW, "models of %td numbers in %td lanes are too large", run->dimension,
                         run->lanes);
+    }
+    if (run->dry) {
+        run->dimension = run->length = padded = 1;
+        padded = LINE;
     }
     run->stride = padded / LINE * LINE;
     run->workers = rfi_context_workers(run->context);
@@ -340,6 +163,7 @@ static reef_status read_setup(reef_run *run, reef_error *error)
         return status;
     }
     run->strategy = strategies[index];
+    run->serves_all = run->strategy->serves_all;
     run->adapt = (const void *)((const char *)run->params + run->strategy->adapt_offset);
     run->uses_rule = run->strategy->needs_rule;
     run->setup.strategy = NULL; /* the caller's */
@@ -352,33 +176,24 @@ static reef_status read_setup(reef_run *run, reef_error *error)
 static reef_status build(reef_run *run, reef_error *error)
 {
     reef_status status = run->setup.engine ? rfi_ranks_create(run, error) : REEF_OK;
-    status = status == REEF_OK ? copy_agents(run, error) : status;
-    status = status == REEF_OK ? prepare_rows(run, error) : status;
-    if (status != REEF_OK) {
-        return status;
-    }
-    run->learners = rfi_run_take(run, run->workers, sizeof(rfi_learner));
-    if (!run->learners) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the work of %td threads", run->workers);
-    }
-    start_models(run);
-    status = rfi_combine_prepare(run, error);
-    status = status == REEF_OK ? prepare_threads(run, error) : status;
+    status = status == REEF_OK ? rfi_run_allocate(run, error) : status;
+    status = status == REEF_OK ? rfi_combine_prepare(run, error) : status;
+    status = status == REEF_OK ? rfi_run_allocate_work(run, error) : status;
     status = status == REEF_OK && run->uses_rule ? rfi_combine_try(run, error) : status;
-    return status == REEF_OK && run->strategy->prepare ? run->strategy->prepare(run, error) : status;
+    status = status == REEF_OK && run->strategy->prepare ? run->strategy->prepare(run, error) : status;
+    return run->strategy->has_server && run->uses_rule ? rfi_combine_try_server(run, status, error) : status;
 }
 
-reef_status reef_run_create(reef_context *context, reef_run **run, const reef_run_setup *setup, reef_error *error)
+static reef_status create(reef_context *context, reef_run **run, const reef_run_setup *setup, bool dry,
+                          reef_error *error)
 {
-    if (!run) {
-        return rfi_fail(error, REEF_E_ARG, "reef_run_create: run is NULL");
-    }
     *run = NULL;
     reef_status status = check_setup(setup, error);
-    const reef_engine *engine = setup ? setup->engine : NULL;
+    const reef_engine *engine = setup && !dry ? setup->engine : NULL;
     reef_run *made = status == REEF_OK ? rfi_allocate(context, sizeof *made) : NULL;
     if (made) {
-        *made = (reef_run){.context = context, .setup = *setup};
+        *made = (reef_run){.context = context, .setup = *setup, .dry = dry};
+        made->setup.engine = engine;
         status = read_setup(made, error);
     } else if (status == REEF_OK) {
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for a run");
@@ -392,30 +207,25 @@ reef_status reef_run_create(reef_context *context, reef_run **run, const reef_ru
         reef_run_destroy(&made);
         return status;
     }
-    rfi_pool_prepare(context);
     *run = made;
     return REEF_OK;
 }
 
-static void free_learner(reef_run *run, rfi_learner *a)
+reef_status reef_run_create(reef_context *context, reef_run **run, const reef_run_setup *setup, reef_error *error)
 {
-    release_rows(run, a->batch_work);
-    rfi_release(run->context, a->agents);
-    rfi_release(run->context, a->numbers);
-    rfi_release(run->context, (void *)a->models);
-    rfi_release(run->context, (void *)a->gradients);
-    rfi_release(run->context, a->flipped);
-    release_rows(run, a->attack_work);
-    release_rows(run, a->lies);
-    release_rows(run, a->spare);
-    rfi_release(run->context, a->rows);
-    rfi_release(run->context, a->senders);
-    rfi_release(run->context, a->weights);
-    rfi_release(run->context, a->expected);
-    rfi_release(run->context, a->live);
-    rfi_release(run->context, a->known);
-    rfi_release(run->context, a->trial_rows);
-    rfi_release(run->context, a->trial_weights);
+    if (!run) {
+        return rfi_fail(error, REEF_E_ARG, "reef_run_create: run is NULL");
+    }
+    reef_status status = create(context, run, setup, false, error);
+    if (status == REEF_OK) {
+        rfi_pool_prepare(context);
+    }
+    return status;
+}
+
+reef_status rfi_run_describe(reef_context *context, reef_run **run, const reef_run_setup *setup, reef_error *error)
+{
+    return create(context, run, setup, true, error);
 }
 
 void reef_run_destroy(reef_run **run)
@@ -425,19 +235,7 @@ void reef_run_destroy(reef_run **run)
     }
     reef_run *r = *run;
     rfi_combine_free(r);
-    for (ptrdiff_t i = 0; r->learners && i < r->workers; i++) {
-        free_learner(r, &r->learners[i]);
-    }
-    float *rows[] = {r->w, r->phi, r->zeros, r->gradient, r->velocity, r->lies, r->before, r->past, r->server};
-    for (ptrdiff_t i = 0; i < RFI_COUNT(rows); i++) {
-        release_rows(r, rows[i]);
-    }
-    void *arrays[] = {r->learners,    r->liar,    r->liar_list,      r->honest_list, r->heard,  r->past_sent,
-                      r->known,       r->home,    r->extra,          r->sent,        r->params, r->class_failed,
-                      r->step_factor, r->present, r->server_weights, r->members,     r->numbers};
-    for (ptrdiff_t i = 0; i < RFI_COUNT(arrays); i++) {
-        rfi_release(r->context, arrays[i]);
-    }
+    rfi_run_free(r);
     rfi_ranks_destroy(r);
     rfi_release(r->context, r);
     *run = NULL;
@@ -506,10 +304,10 @@ ptrdiff_t reef_run_lanes(const reef_run *run)
 
 const float *reef_run_model(const reef_run *run, ptrdiff_t agent)
 {
-    if (run->ranks) {
-        return reef_run_holds(run, agent) ? rfi_model(run, run->ranks->local[agent]) : NULL;
+    if (!reef_run_holds(run, agent)) {
+        return NULL;
     }
-    return run->serves_all ? run->server : rfi_model(run, agent);
+    return run->serves_all ? run->server : rfi_model(run, run->ranks ? run->ranks->local[agent] : agent);
 }
 
 reef_run_counts reef_run_counts_of(const reef_run *run)
@@ -534,14 +332,16 @@ size_t reef_run_print(const reef_run *run, char *text, size_t size)
 
 ptrdiff_t reef_run_trust(const reef_run *run, ptrdiff_t receiver, int32_t *senders, double *share, ptrdiff_t room)
 {
-    if (!run->trust || receiver < 0 || receiver >= (run->server ? 1 : run->all) || !reef_run_holds(run, receiver)) {
+    if (!run->trust || receiver < 0 || receiver >= (run->server ? 1 : run->all) ||
+        !(run->server || reef_run_holds(run, receiver))) {
         return 0;
     }
     ptrdiff_t local = run->ranks ? run->ranks->local[receiver] : receiver;
     ptrdiff_t class = run->server ? 0 : run->class_of[local];
     ptrdiff_t count = run->trust_counts[class] < room ? run->trust_counts[class] : room;
     for (ptrdiff_t i = 0; i < count; i++) {
-        senders[i] = (int32_t)rfi_id(run, run->trust_senders[class * run->largest + i]);
+        int32_t sender = run->trust_senders[class * run->largest + i];
+        senders[i] = run->server ? sender : (int32_t)rfi_id(run, sender);
         share[i] = run->trust[class * run->largest + i];
     }
     return count;

@@ -84,6 +84,8 @@ struct reef_run {
     ptrdiff_t agents, dimension, lanes, length; /* length = M x R */
     ptrdiff_t all, own;                         /* agents of the network; those with models here: the first ones */
     ptrdiff_t all_liars;
+    ptrdiff_t models; /* rows of w: one per agent, or one where a server's model is everybody's */
+    bool dry;         /* only to be asked about itself, never stepped: no room for models */
     int32_t *ids;     /* agents: their numbers in the network; NULL: the same */
     rfi_ranks *ranks; /* NULL: all agents are here */
     ptrdiff_t stride; /* floats from row to row */
@@ -94,7 +96,7 @@ struct reef_run {
     int32_t *liar_list, *honest_list;
     double *step_factor; /* or NULL */
 
-    float *w, *phi;  /* K rows each */
+    float *w, *phi;  /* `models` rows, K rows */
     float *zeros;    /* one row */
     float *gradient; /* K rows, for orders that need them beside phi; or NULL */
     float *velocity; /* K rows, with momentum; or NULL */
@@ -111,7 +113,7 @@ struct reef_run {
     int32_t *home;      /* row of w that holds the model of agent k: agents with equal neighbourhoods share one */
     const float **sent; /* K: what others receive; NULL: nothing */
     const float *plain; /* if not NULL: nobody lies or is absent in this round, and this is where the rows sent are */
-    bool *present;      /* K: takes part in this round; NULL: all do */
+    bool *present;      /* by number in the network: takes part in this round; NULL: all do */
     const float
         *origin; /* what messages are measured from, if not the sender's model: the server's model, or 0 for updates */
 
@@ -130,11 +132,13 @@ struct reef_run {
     double step_scale;       /* steps of size mu that one round is worth, 0: one */
     double *trust;           /* classes x largest: effective weights of the last combine; or NULL */
     double *fair;            /* likewise: the weights as they should be */
-    int32_t *trust_senders;  /* whose */
+    int32_t *trust_senders;  /* whose; at a server by their numbers in the network */
     ptrdiff_t *trust_counts; /* classes */
 
     /* server */
     bool serves_all;        /* the server's model is everybody's */
+    bool keeps_phi;         /* phi belongs to the state: messages under way */
+    ptrdiff_t wanted;       /* rows that the server's rule will have to do with */
     float *server;          /* its model, and behind it velocity and output: 3 rows; NULL without one */
     double *server_weights; /* 2 K; or NULL */
     void *extra;            /* what the strategy keeps beside */
@@ -151,7 +155,7 @@ struct reef_run {
 struct rfi_strategy {
     reef_kind head;
     bool needs_links, needs_rule, has_server;
-    bool spreads;        /* over ranks */
+    bool serves_all;     /* the server's model is everybody's */
     size_t adapt_offset; /* of the rfi_adapt in the parameters */
     /* What to allocate beside the common things; may refuse a setup. */
     reef_status (*prepare)(reef_run *run, reef_error *error);
@@ -245,6 +249,15 @@ static inline const float *rfi_sent(const reef_run *run, ptrdiff_t k)
     return run->plain ? run->plain + k * run->stride : run->sent[k];
 }
 
+/* A run that knows all about itself but has no room for models: for checks, and to ask for its parameters. setup.engine is ignored. */
+reef_status rfi_run_describe(reef_context *context, reef_run **run, const reef_run_setup *setup, reef_error *error);
+
+/* ---- allocate.c ---- */
+
+/* Agents and rows; then, when it is known who hears how many, what threads work with. free accepts a run that is not complete. */
+reef_status rfi_run_allocate(reef_run *run, reef_error *error);
+reef_status rfi_run_allocate_work(reef_run *run, reef_error *error);
+void rfi_run_free(reef_run *run);
 /* Memory from the run's context, cleared; NULL if there is none or the product overflows. */
 void *rfi_run_take(const reef_run *run, ptrdiff_t count, size_t size);
 /* `count` rows at a cache line, cleared. */
@@ -313,8 +326,8 @@ const rfi_applier *rfi_applier_for(const reef_run *run, const rfi_learner *learn
 reef_status rfi_combine_prepare(reef_run *run, reef_error *error);
 /* Whether the rule can work on neighbourhoods of these sizes at all: a clear refusal now instead of none ever combined. */
 reef_status rfi_combine_try(reef_run *run, reef_error *error);
-/* The same for n rows, none of them the receiver's own. */
-reef_status rfi_combine_try_rows(reef_run *run, ptrdiff_t n, reef_error *error);
+/* The same for the rows that a server hears (run->wanted). Over ranks: collective; `status` of what came before counts. */
+reef_status rfi_combine_try_server(reef_run *run, reef_status status, reef_error *error);
 void rfi_combine_free(reef_run *run);
 /* to_k = rule(sent_l, l heard by k); where that fails to_k = own_k. The rows `to` become the models if `to` is run->w. */
 void rfi_combine_all(reef_run *run, float *own, float *to);
@@ -334,6 +347,9 @@ static inline int64_t rfi_others(const reef_run *run, ptrdiff_t class, ptrdiff_t
     /* a class of one is its first: no look into class_of, which in a large network is anywhere in memory */
     return size - (size == 1 ? run->class_first[class] == l : run->class_of[l] == class);
 }
+/* Keeps who believed whom: `given` is what the rule's report says of these senders, whose weights the learner has; NULL: nothing. */
+void rfi_keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_number, const int32_t *senders,
+                    ptrdiff_t count, const double *given);
 /* One aggregation by the server of what those present sent, with weights (K) > 0; trust if wanted. False: no usable message. */
 bool rfi_combine_server(reef_run *run, const double *weights, float *out);
 
