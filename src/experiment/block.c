@@ -85,6 +85,12 @@ static bool is_due(const rfi_runner *r, const saving *s, const reef_run *run)
            rfi_seconds_since(&r->start) - s->seconds >= seconds;
 }
 
+/* Numbers from `sums` on that a block goes on with: those of metrics, and of trust all but the work. */
+static ptrdiff_t kept_of(const block_work *work)
+{
+    return RFI_METRICS * work->lanes + 3 * work->agents;
+}
+
 /* Before the next point: whether all stop, and whether a checkpoint is made first. Rank 0's clock decides. */
 static reef_status look_up(const rfi_runner *r, saving *s, reef_run *run, const block_work *work,
                            const rfi_outcome *part, ptrdiff_t point, bool *stop, reef_error *error)
@@ -96,7 +102,7 @@ static reef_status look_up(const rfi_runner *r, saving *s, reef_run *run, const 
     if (status == REEF_OK && s->path[0] && point > 0 && (flags[0] || flags[1])) {
         const rfi_progress progress = {point, work->steady_points};
         status = rfi_checkpoint_save(r->experiment->context, e, s->path, run, part, &progress, work->sums,
-                                     RFI_METRICS * work->lanes, error);
+                                     kept_of(work), error);
         s->round = reef_run_round(run);
         s->seconds = rfi_seconds_since(&r->start);
     }
@@ -112,7 +118,7 @@ static reef_status take_up(const rfi_runner *r, saving *s, reef_run *run, block_
         return REEF_OK;
     }
     reef_status status = rfi_checkpoint_load(r->experiment->context, r->engine, s->path, run, part, &progress,
-                                             work->sums, RFI_METRICS * work->lanes, error);
+                                             work->sums, kept_of(work), error);
     *point = (ptrdiff_t)progress.point;
     work->steady_points = (ptrdiff_t)progress.steady_points;
     s->round = reef_run_round(run);
@@ -167,7 +173,9 @@ static reef_status keep_model(const rfi_runner *r, const rfi_world *world, const
         return REEF_OK;
     }
     if (!r->options->models) {
-        rfi_model_remove(r->folder, j->key);
+        if (!r->together || r->engine->rank == 0) {
+            rfi_model_remove(r->folder, j->key);
+        }
         return REEF_OK;
     }
     return rfi_model_write(world, run, r->folder, j->key, error);
@@ -206,7 +214,7 @@ reef_status rfi_run_block(rfi_runner *r, rfi_world *world, const rfi_task *j, pt
         part->theory = number == 0 ? rfi_world_theory(world) : (double)NAN;
         status = run_rounds(r, j, run, &work, &checkpoints, part, whole, error);
     }
-    if (status == REEF_OK && *whole && number == 0 && !r->together) {
+    if (status == REEF_OK && *whole && number == 0) {
         status = keep_model(r, world, j, run, error);
         *whole = status == REEF_OK;
     }

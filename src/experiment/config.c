@@ -314,7 +314,7 @@ static reef_status check_cells(const reef_experiment *e, reef_error *error)
         status = rfi_world_set(world, i, error);
         status = status == REEF_OK ? rfi_world_metrics(world, wanted, error) : status;
         for (int oracle = 0; status == REEF_OK && oracle <= (int)world->cell.numbers.oracle; oracle++) {
-            status = rfi_world_run(world, &(rfi_block){.oracle = oracle != 0, .lanes = 1}, &run, error);
+            status = rfi_world_run(world, &(rfi_block){.oracle = oracle != 0, .dry = true, .lanes = 1}, &run, error);
             reef_run_destroy(&run);
         }
     }

@@ -175,6 +175,7 @@ reef_status rfi_world_set(rfi_world *world, ptrdiff_t index, reef_error *error);
 /* A run of the world's cell; oracle: by the oracle strategy instead. */
 typedef struct rfi_block {
     bool oracle;
+    bool dry; /* only to be checked and asked, without memory for models */
     ptrdiff_t lanes, repetition;
     const reef_engine *engine; /* its agents are spread over these ranks; NULL: they are all here */
 } rfi_block;

@@ -51,7 +51,7 @@ double rfi_world_theory(rfi_world *w)
     double theory = (double)NAN;
     reef_run *run = NULL;
     if (!w->graph || !reef_problem_kind_of(w->problem)->theory ||
-        rfi_world_run(w, &(rfi_block){.lanes = 1}, &run, NULL) != REEF_OK) {
+        rfi_world_run(w, &(rfi_block){.dry = true, .lanes = 1}, &run, NULL) != REEF_OK) {
         return theory;
     }
     double *numbers = rfi_allocate_many(w->context, 2 * w->agents, sizeof *numbers);
@@ -129,7 +129,7 @@ reef_status rfi_world_print(rfi_world *w, bool oracle, char *text, size_t size, 
     bool wanted[RFI_METRICS] = {false};
     reef_run *run = NULL;
     size_t used = 0;
-    reef_status status = rfi_world_run(w, &(rfi_block){.oracle = oracle, .lanes = 1}, &run, error);
+    reef_status status = rfi_world_run(w, &(rfi_block){.oracle = oracle, .dry = true, .lanes = 1}, &run, error);
     status = status == REEF_OK ? rfi_world_metrics(w, wanted, error) : status;
     if (status != REEF_OK) {
         return status;

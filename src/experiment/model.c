@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "experiment/outcome.h"
 #include "io/file.h"
+#include "io/stream.h"
 #include "learn/run.h"
 #include "problem/network.h"
 
@@ -56,30 +57,24 @@ static void add_model(draft *d, const reef_problem *problem, ptrdiff_t dimension
     }
 }
 
-/* Mean over the benign agents in the first lane; the server's model where there is one. */
-static void mean_model(const rfi_world *w, const reef_run *run, bool server, float *mean)
+/* Mean over the benign agents, all lanes; sums in the order of agents. */
+static reef_status mean_model(const rfi_world *w, const reef_run *run, double *mean, reef_error *error)
 {
-    ptrdiff_t lanes = reef_run_lanes(run);
     double benign = (double)(w->agents - w->liars);
-    for (ptrdiff_t m = 0; m < reef_run_dimension(run); m++) {
-        double sum = 0;
-        for (ptrdiff_t k = 0; k < w->agents && !server; k++) {
-            sum += w->liar[k] ? 0 : (double)reef_run_model(run, k)[m * lanes];
-        }
-        mean[m] = server ? reef_run_model(run, 0)[m * lanes] : (float)(sum / benign);
+    if (run->ranks) {
+        return rfi_ranks_mean(run, mean, error);
     }
-}
-
-static void copy_models(const reef_run *run, float *to)
-{
-    ptrdiff_t lanes = reef_run_lanes(run);
-    ptrdiff_t dimension = reef_run_dimension(run);
-    for (ptrdiff_t k = 0; k < reef_run_agents(run); k++) {
-        const float *from = reef_run_model(run, k);
-        for (ptrdiff_t m = 0; m < dimension; m++) {
-            to[k * dimension + m] = from[m * lanes];
+    memset(mean, 0, (size_t)run->length * sizeof *mean);
+    for (ptrdiff_t k = 0; k < w->agents; k++) {
+        const float *model = reef_run_model(run, k);
+        for (ptrdiff_t i = 0; i < run->length && !w->liar[k]; i++) {
+            mean[i] += (double)model[i];
         }
     }
+    for (ptrdiff_t i = 0; i < run->length; i++) {
+        mean[i] /= benign;
+    }
+    return REEF_OK;
 }
 
 static void add_header(draft *d, const rfi_world *w, const reef_run *run, bool server)
@@ -104,35 +99,126 @@ static bool path_of(const char *folder, const char *key, char path[PATH_SIZE])
     return (size_t)snprintf(path, PATH_SIZE, "%s/%s", folder, name) < PATH_SIZE;
 }
 
-reef_status rfi_model_write(const rfi_world *w, const reef_run *run, const char *folder, const char *key,
-                            reef_error *error)
+/* A file under way. Over ranks the first one writes; the others bring their models. */
+typedef struct writing {
+    const rfi_world *world;
+    const reef_run *run;
+    bool writes, server;
+    rfi_writer file;
+    size_t at;    /* bytes so far */
+    float *row;   /* M: one lane */
+    double *mean; /* M R; NULL with a server */
+    float *rows;  /* `chunk` models */
+    ptrdiff_t chunk;
+} writing;
+
+static reef_status agree(const writing *w, reef_status status, reef_error *error)
 {
-    const bool server = run->server && run->serves_all;
-    const ptrdiff_t dimension = reef_run_dimension(run);
-    const ptrdiff_t count = server ? dimension : dimension * (w->agents + 1); /* the run holds more than that */
-    char path[PATH_SIZE];
-    draft d = {.header = {.context = w->context}};
-    float *numbers = rfi_allocate_many(w->context, count, sizeof *numbers);
-    add_header(&d, w, run, server);
-    reef_status status = numbers && !d.header.failed && path_of(folder, key, path)
-                             ? REEF_OK
-                             : rfi_fail(error, REEF_E_NOMEM, "no memory for a model of %td numbers", count);
-    if (status == REEF_OK) {
-        unsigned char length[START];
-        for (int i = 0; i < START; i++) {
-            length[i] = (unsigned char)(d.header.size >> 8 * i);
-        }
-        mean_model(w, run, server, numbers);
-        if (!server) {
-            copy_models(run, numbers + dimension);
-        }
-        const rfi_piece pieces[] = {
-            {length, START}, {d.header.bytes, d.header.size}, {numbers, (size_t)count * sizeof *numbers}};
-        status = rfi_file_write(w->context, path, pieces, RFI_COUNT(pieces), error);
+    const reef_engine *e = w->run->ranks ? w->run->ranks->engine : NULL;
+    return e ? e->ops->agree(e, status, error) : status;
+}
+
+static reef_status put(writing *w, const void *bytes, size_t size, reef_error *error)
+{
+    reef_status status = rfi_writer_put(&w->file, w->at, bytes, size, error);
+    w->at += size;
+    return status;
+}
+
+/* The first lane of a model. */
+static reef_status put_model(writing *w, const float *model, reef_error *error)
+{
+    for (ptrdiff_t m = 0; m < w->run->dimension; m++) {
+        w->row[m] = model[m * w->run->lanes];
     }
-    rfi_release(w->context, numbers);
+    return put(w, w->row, (size_t)w->run->dimension * sizeof(float), error);
+}
+
+static reef_status put_mean(writing *w, reef_error *error)
+{
+    for (ptrdiff_t m = 0; m < w->run->dimension; m++) {
+        w->row[m] = (float)w->mean[m * w->run->lanes];
+    }
+    return put(w, w->row, (size_t)w->run->dimension * sizeof(float), error);
+}
+
+/* Opens the file and writes all that stands before the models. */
+static reef_status put_header(writing *w, const char *path, reef_error *error)
+{
+    draft d = {.header = {.context = w->world->context}};
+    unsigned char length[START];
+    add_header(&d, w->world, w->run, w->server);
+    reef_status status = d.header.failed ? rfi_fail(error, REEF_E_NOMEM, "no memory for the header of a model")
+                                         : rfi_writer_open(w->world->context, &w->file, path, error);
+    for (int i = 0; i < START; i++) {
+        length[i] = (unsigned char)(d.header.size >> 8 * i);
+    }
+    status = status == REEF_OK ? put(w, length, START, error) : status;
+    status = status == REEF_OK ? put(w, d.header.bytes, d.header.size, error) : status;
     rfi_text_free(&d.header);
     return status;
+}
+
+/* The models of all agents, some at a time. */
+static reef_status put_agents(writing *w, reef_error *error)
+{
+    const reef_run *run = w->run;
+    reef_status status = REEF_OK;
+    for (ptrdiff_t first = 0; first < run->all && status == REEF_OK; first += w->chunk) {
+        ptrdiff_t count = run->all - first < w->chunk ? run->all - first : w->chunk;
+        status = run->ranks ? rfi_ranks_fetch(run, first, count, w->rows, error) : REEF_OK;
+        for (ptrdiff_t k = first; k < first + count && w->writes && status == REEF_OK; k++) {
+            status = put_model(w, run->ranks ? w->rows + (k - first) * run->stride : reef_run_model(run, k), error);
+        }
+        status = agree(w, status, error);
+    }
+    return status;
+}
+
+static reef_status take_rooms(writing *w, reef_error *error)
+{
+    enum { ROWS_BYTES = 1 << 25 };
+    const reef_run *run = w->run;
+    const reef_context *context = w->world->context;
+    w->chunk = ROWS_BYTES / (run->stride * (ptrdiff_t)sizeof(float)) + 1;
+    w->chunk = w->chunk < run->all ? w->chunk : run->all;
+    bool fetches = run->ranks && w->writes && !w->server;
+    w->row = rfi_allocate_many(context, run->dimension, sizeof *w->row);
+    w->mean = w->server ? NULL : rfi_allocate_many(context, run->length, sizeof *w->mean);
+    w->rows = fetches ? rfi_allocate_many(context, w->chunk, (size_t)run->stride * sizeof(float)) : NULL;
+    bool ready = w->row && (w->server || w->mean) && (!fetches || w->rows);
+    return ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a model of %td numbers", run->dimension);
+}
+
+reef_status rfi_model_write(const rfi_world *world, const reef_run *run, const char *folder, const char *key,
+                            reef_error *error)
+{
+    char path[PATH_SIZE];
+    writing w = {.world = world, .run = run, .server = run->serves_all, .file = {.descriptor = -1}};
+    w.writes = !run->ranks || run->ranks->engine->rank == 0;
+    reef_status status = take_rooms(&w, error);
+    if (status == REEF_OK && w.writes) {
+        status = path_of(folder, key, path) ? put_header(&w, path, error)
+                                            : rfi_fail(error, REEF_E_FILE, "the path of the results is too long");
+    }
+    status = agree(&w, status, error);
+    if (status == REEF_OK && !w.server) {
+        status = mean_model(world, run, w.mean, error);
+    }
+    if (status == REEF_OK && w.writes) {
+        status = w.server ? put_model(&w, run->server, error) : put_mean(&w, error);
+    }
+    status = agree(&w, status, error);
+    status = status == REEF_OK && !w.server ? put_agents(&w, error) : status;
+    if (status == REEF_OK && w.writes) {
+        status = rfi_writer_commit(&w.file, error);
+    } else {
+        rfi_writer_abandon(&w.file);
+    }
+    rfi_release(world->context, w.row);
+    rfi_release(world->context, w.mean);
+    rfi_release(world->context, w.rows);
+    return agree(&w, status, error);
 }
 
 bool rfi_model_exists(const char *folder, const char *key)

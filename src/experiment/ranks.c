@@ -26,30 +26,15 @@ static double memory_bytes(const reef_engine *engine)
     return pages > 0 && page > 0 ? 0.5 * (double)pages * (double)page / engine->sharing : 0;
 }
 
-static bool can_spread(const rfi_world *world)
-{
-    static const char *const names[] = {"diffusion", "local", "oracle"};
-    const char *spec = world->cell.specs[RFI_PART_STRATEGY];
-    bool can = spec[0] == '\0';
-    for (ptrdiff_t i = 0; i < RFI_COUNT(names); i++) {
-        size_t length = strlen(names[i]);
-        can = can || (strncmp(spec, names[i], length) == 0 && (spec[length] == ':' || spec[length] == '\0'));
-    }
-    return can;
-}
-
-static reef_status look_at_cells(const reef_experiment *e, const reef_engine *engine, bool *large, bool *able,
-                                 reef_error *error)
+static reef_status look_at_cells(const reef_experiment *e, const reef_engine *engine, bool *large, reef_error *error)
 {
     rfi_world *world = rfi_world_create(e, e->context);
     reef_status status = world ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a cell");
     *large = false;
-    *able = true;
     for (ptrdiff_t i = 0; world && i < e->cells && status == REEF_OK; i++) {
         status = rfi_world_set(world, i, error);
         if (status == REEF_OK) {
             *large = *large || cell_bytes(world) > memory_bytes(engine);
-            *able = *able && can_spread(world);
         }
     }
     rfi_world_destroy(&world);
@@ -69,12 +54,11 @@ reef_status rfi_ranks_choose(const reef_experiment *experiment, const reef_exper
 {
     const reef_engine *engine = options->engine;
     bool large = false;
-    bool able = true;
     reef_status status = REEF_OK;
     if (options->distribute == REEF_DISTRIBUTE_AUTO) {
-        status = look_at_cells(experiment, engine, &large, &able, error);
+        status = look_at_cells(experiment, engine, &large, error);
     }
-    *together = options->distribute == REEF_DISTRIBUTE_AGENTS || (large && able);
+    *together = options->distribute == REEF_DISTRIBUTE_AGENTS || large;
     status = engine->ops->agree(engine, status, error);
     return status == REEF_OK ? rfi_ranks_any(engine, together, error) : status;
 }

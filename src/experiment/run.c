@@ -347,18 +347,6 @@ static void free_runner(rfi_runner *r)
     rfi_release(context, r);
 }
 
-/* Where the agents of a cell are spread over ranks nobody has all models, nor what each agent is trusted. */
-static reef_status limit_wishes(rfi_runner *r, reef_error *error)
-{
-    for (ptrdiff_t i = 0; r->together && i < r->job_count; i++) {
-        r->jobs[i].agents = 0;
-    }
-    if (r->together && r->options->models) {
-        return rfi_fail(error, REEF_E_ARG, "models are kept only of cells that one rank runs (--distribute cells)");
-    }
-    return REEF_OK;
-}
-
 static reef_status prepare(rfi_runner *r, reef_experiment_outcome *outcome, reef_error *error)
 {
     const reef_engine *e = r->engine;
@@ -366,7 +354,6 @@ static reef_status prepare(rfi_runner *r, reef_experiment_outcome *outcome, reef
     status = status == REEF_OK ? rfi_make_jobs(r, error) : status;
     status = e ? e->ops->agree(e, status, error) : status;
     status = e && status == REEF_OK ? rfi_ranks_choose(r->experiment, r->options, &r->together, error) : status;
-    status = status == REEF_OK ? limit_wishes(r, error) : status;
     if (status == REEF_OK && r->folder[0] && r->options->resume && (!e || e->rank == 0)) {
         rfi_load_jobs(r, outcome);
     }

@@ -366,7 +366,8 @@ static reef_status create_run(rfi_world *w, const char *strategy, const rfi_bloc
                                   .repetition = block->repetition,
                                   .trust = w->cell.numbers.trust && !block->oracle,
                                   .engine = block->engine};
-    return reef_run_create(w->context, run, &setup, error);
+    return block->dry ? rfi_run_describe(w->context, run, &setup, error)
+                      : reef_run_create(w->context, run, &setup, error);
 }
 
 /* What does not fit together: points at the rule, the graph or the strategy. */
@@ -395,6 +396,7 @@ reef_status rfi_world_run(rfi_world *w, const rfi_block *block, reef_run **run, 
     rfi_block plain = *block;
     plain.oracle = false;
     plain.lanes = block->oracle ? 1 : block->lanes;
+    plain.dry = block->oracle || block->dry;
     reef_status status = create_run(w, strategy, &plain, run, &why);
     if (status == REEF_OK && block->oracle) {
         oracle_spec(*run, spec);

@@ -26,6 +26,16 @@ on() { # on RANKS ARGUMENTS...: reef run, with a limit, since what is tested for
 
 same() { cmp "$1/summary.csv" "$2/summary.csv" && cmp "$1/curves.csv" "$2/curves.csv"; }
 
+# A rank of the job with this folder dies; the others are ended by the launcher.
+kill_one() { # kill_one FOLDER
+    local pids pid
+    mapfile -t pids < <(pgrep -f "reef run .*-o $1( |\$)" | while read -r pid; do
+        # those that are ranks, not the launcher
+        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^\(OMPI_COMM_WORLD_RANK\|PMI_RANK\)=' && echo "$pid"
+    done)
+    [ ${#pids[@]} -eq 0 ] || kill -9 "${pids[RANDOM % ${#pids[@]}]}" 2>/dev/null || true
+}
+
 @test "cells or agents over 1, 2 and 3 ranks: the same bytes as in one process" {
     "$REEF" run small.yaml -q -o one --no-figures
     for count in 1 2 3; do
@@ -40,12 +50,67 @@ same() { cmp "$1/summary.csv" "$2/summary.csv" && cmp "$1/curves.csv" "$2/curves
     [ "$(grep -c 'results in auto' <<<"$output")" -eq 1 ]
 }
 
+@test "federated and other runs with a server, agents over 1, 2, 3, 4 and 8 ranks: the same bytes, trust and models too" {
+    cat >served.yaml <<'YAML'
+agents: 12
+problem: {kind: lms, dimension: 6}
+strategy: [federated:mu=0.05, "federated:fraction=0.6,mean_delay=1,server_momentum=0.5"]
+rule: [median, mref, krum:f=2]
+liars: 2
+attack: alie
+trust: true
+iterations: 40
+runs: 2
+YAML
+    cat >rsa.yaml <<'YAML'
+agents: 12
+graph: ring:k=3
+problem: {kind: lms, dimension: 6}
+strategy: [rsa, rsa_tv]
+liars: 2
+attack: alie
+iterations: 40
+runs: 20
+YAML
+    "$REEF" run served.yaml -q -o one --no-figures --save-models
+    "$REEF" run rsa.yaml -q -o rsa --no-figures --save-models
+    for count in 1 2 3 4 8; do
+        on "$count" served.yaml -q -o "agents$count" --distribute agents --save-models
+        same one "agents$count"
+        cmp one/trust.csv "agents$count/trust.csv"
+        diff -r one/models "agents$count/models"
+        on "$count" rsa.yaml -q -o "rsa$count" --distribute agents --save-models
+        same rsa "rsa$count"
+        diff -r rsa/models "rsa$count/models"
+    done
+}
+
+@test "trust.csv and models of agents over ranks: the same bytes, after a stop as well" {
+    local small=(--set trust=true --set runs=2 --set "attack=[alie, two_faced]")
+    "$REEF" run small.yaml -q -o one --no-figures --save-models "${small[@]}"
+    for count in 1 2 3; do
+        on "$count" small.yaml -q -o "agents$count" --distribute agents --save-models "${small[@]}"
+        same one "agents$count"
+        cmp one/trust.csv "agents$count/trust.csv"
+        diff -r one/models "agents$count/models"
+    done
+    local long=("${small[@]}" --set iterations=4000 --set "rule=[ref]" --set attack=alie --set runs=1)
+    "$REEF" run small.yaml -q -o whole --no-figures "${long[@]}"
+    on 2 small.yaml -q -o stopped --distribute agents --checkpoint 100 "${long[@]}" &
+    job=$!
+    while kill -0 "$job" 2>/dev/null && [ -z "$(find stopped/checkpoints -type f 2>/dev/null)" ]; do sleep 0.02; done
+    kill_one stopped
+    run ! wait "$job"
+    [ -n "$(find stopped/checkpoints -type f)" ]
+    on 3 small.yaml -q -o stopped --distribute agents --resume "${long[@]}"
+    same whole stopped
+    cmp whole/trust.csv stopped/trust.csv
+}
+
 @test "a mistake is told once, by all ranks together, and nothing hangs" {
     run -2 --separate-stderr on 3 small.yaml -q --set rule=nonsense
     [ "$(grep -c 'nonsense' <<<"$stderr")" -eq 1 ]
     run -2 --separate-stderr on 3 small.yaml -q --distribute everything
-    run -1 --separate-stderr on 2 small.yaml -q -o out --distribute agents --set strategy=federated
-    [ "$(grep -c 'cannot be spread' <<<"$stderr")" -eq 1 ]
     run -3 --separate-stderr on 2 nowhere.yaml -q
     [ "$(grep -c 'nowhere.yaml' <<<"$stderr")" -eq 1 ]
 }
@@ -82,24 +147,13 @@ YAML
     [ "$(grep -c 'data.csv' <<<"$stderr")" -eq 1 ]
 }
 
-# A rank of the job with this folder dies after a random time; the others are ended by the launcher.
-kill_one() { # kill_one FOLDER
-    local pids pid
-    sleep "0.$((RANDOM % 4 + 2))"
-    mapfile -t pids < <(pgrep -f "reef run .*-o $1( |\$)" | while read -r pid; do
-        # those that are ranks, not the launcher
-        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^\(OMPI_COMM_WORLD_RANK\|PMI_RANK\)=' && echo "$pid"
-    done)
-    [ ${#pids[@]} -eq 0 ] || kill -9 "${pids[RANDOM % ${#pids[@]}]}" 2>/dev/null || true
-}
-
 @test "20 random kills, resumed on other numbers of ranks: the bytes of an undisturbed run" {
     local folder=$BATS_TEST_TMPDIR/killed kills=0 count=2 long=(--set iterations=3000 --set rule=[ref] --set runs=1)
     "$REEF" run small.yaml -q -o whole --no-figures "${long[@]}"
     for _ in $(seq 60); do
         on "$count" small.yaml -q -o "$folder" --distribute agents --checkpoint 100 --resume "${long[@]}" 2>/dev/null &
         job=$!
-        [ $kills -ge 20 ] || kill_one "$folder"
+        [ $kills -ge 20 ] || { sleep "0.$((RANDOM % 4 + 2))" && kill_one "$folder"; }
         if wait "$job"; then
             [ $kills -lt 20 ] || break
             rm -rf "$folder" # it was faster than the kill: again

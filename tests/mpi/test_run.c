@@ -163,6 +163,13 @@ static void check_metrics(const world *a, const world *b, bool trust, const char
         check_number(g.honest, f.honest, "trust in the honest", what);
         check_number(g.liars, f.liars, "trust in liars", what);
         check_number(g.auc, f.auc, "AUC", what);
+        double received[2][AGENTS];
+        double work[AGENTS];
+        REQUIRE(reef_run_trust_received(a->run, received[0], work, &error) == REEF_OK, "%s", error.text);
+        REQUIRE(reef_run_trust_received(b->run, received[1], work, &error) == REEF_OK, "%s", error.text);
+        for (ptrdiff_t k = 0; k < AGENTS; k++) {
+            check_number(received[1][k], received[0][k], "trust received", what);
+        }
     }
 }
 
