@@ -56,7 +56,7 @@ typedef struct reef_progress {
 typedef enum reef_distribute {
     REEF_DISTRIBUTE_AUTO,   /* cells if each fits the memory of a rank, agents otherwise */
     REEF_DISTRIBUTE_CELLS,  /* blocks of repetitions, each on one rank */
-    REEF_DISTRIBUTE_AGENTS, /* the agents of each run (strategies diffusion, local, oracle) */
+    REEF_DISTRIBUTE_AGENTS, /* the agents of each run */
 } reef_distribute;
 
 typedef struct reef_experiment_options {

@@ -37,9 +37,10 @@ typedef struct reef_run_setup {
     ptrdiff_t lanes;             /* R, 0: 1 */
     ptrdiff_t repetition;        /* number of lane 0's repetition */
     bool trust;                  /* keep the effective weights of every combine */
-    /* NULL: all agents in this process. Otherwise agents are spread over the engine's ranks (strategies diffusion, local, oracle): every
-     * rank makes the run from the same setup and calls the same functions; create, step, save, load and the metrics are collective.
-     * Models and metrics have the same bits as in one process. The engine must outlive the run. */
+    /* NULL: all agents in this process. Otherwise agents are spread over the engine's ranks: every rank makes the run from the same
+     * setup and calls the same functions; create, step, save, load and the metrics are collective. A server's model is on all ranks; what
+     * its agents send is combined by slices of the coordinates (reef/shard.h), so that no rank has all of it. Models and metrics have
+     * the same bits as in one process. The engine must outlive the run. */
     const reef_engine *engine;
 } reef_run_setup;
 
@@ -69,7 +70,7 @@ REEF_API ptrdiff_t reef_run_lanes(const reef_run *run);     /* R */
 REEF_API bool reef_run_holds(const reef_run *run, ptrdiff_t agent);
 /* w_k, NULL if it is on another rank; M x R numbers; with a server the server's model for all agents it serves. Valid until the next step. */
 REEF_API const float *reef_run_model(const reef_run *run, ptrdiff_t agent);
-/* Over ranks: what concerns the receivers of this one. */
+/* Over ranks: what concerns the receivers of this one; a server is on rank 0. */
 REEF_API reef_run_counts reef_run_counts_of(const reef_run *run);
 /* True if the graph's weights were replaced by uniform ones, because the rule cannot use weights. */
 REEF_API bool reef_run_uniform(const reef_run *run);
@@ -77,7 +78,7 @@ REEF_API bool reef_run_uniform(const reef_run *run);
 REEF_API size_t reef_run_print(const reef_run *run, char *text, size_t size);
 
 /* Who believed whom in the last round (setup.trust): the effective weight abar_lk, averaged over coordinates, that receiver k gave to
- * sender l. Receivers are the agents, or 0 with a server. Returns the number of senders, at most `room`. */
+ * sender l. Receivers are the agents of this rank, or 0 with a server, of which all ranks know. Returns the number of senders, at most `room`. */
 REEF_API ptrdiff_t reef_run_trust(const reef_run *run, ptrdiff_t receiver, int32_t *senders, double *share,
                                   ptrdiff_t room);
 
@@ -110,7 +111,8 @@ typedef struct reef_trust_facts {
 REEF_API reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts, reef_error *error);
 
 /* The trust that each agent received in the last round (setup.trust): its effective weight over its fair share, mean over the benign
- * receivers that were to hear it, itself apart; NaN where there was none. K numbers; work: room for K numbers. */
+ * receivers that were to hear it, itself apart; NaN where there was none. K numbers, in steps of 2^-30 before the mean; work: room for
+ * K numbers. */
 REEF_API reef_status reef_run_trust_received(const reef_run *run, double *received, double *work, reef_error *error);
 
 /* The strategies there are; index out of range or unknown name: NULL. */

@@ -40,7 +40,8 @@ REEF_API void reef_shard_range(const reef_shard *shard, ptrdiff_t rank, ptrdiff_
 /* Bytes this rank holds beside the rows and the slice of the caller. */
 REEF_API size_t reef_shard_size(const reef_shard *shard);
 /* input->rows: this rank's own rows. Everything else is about all K rows and must be the same on all ranks; a state must have been made
- * for all of M, and remembers this rank's slice. slice receives m1 - m0 numbers. Effective weights of single coordinates are not kept. */
+ * for all of M; a centre then is remembered by slices, senders (mref) by all ranks alike. Rows without weight do not travel. slice
+ * receives m1 - m0 numbers. Effective weights of single coordinates are not kept. */
 REEF_API reef_status reef_shard_apply(reef_shard *shard, const reef_input *input, void *slice, reef_report *report,
                                       reef_error *error);
 /* The slices of all ranks end to end: M numbers. */
