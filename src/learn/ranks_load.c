@@ -267,14 +267,9 @@ reef_status rfi_ranks_load(reef_run *run, const char *path, uint64_t mark, void 
 void rfi_ranks_forget(const reef_run *run, const char *path)
 {
     const reef_engine *e = run->ranks->engine;
-    int64_t round = 0;
-    int64_t ranks = 0;
-    bool there = rfi_manifest_round(run, path, &round, &ranks);
     (void)e->ops->barrier(e, NULL); /* everybody has read it */
     if (e->rank == 0) {
         (void)unlink(path);
-    }
-    if (there) {
-        rfi_parts_remove(path, round, ranks, e);
+        rfi_parts_forget(path);
     }
 }

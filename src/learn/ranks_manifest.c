@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "io/file.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,28 @@ bool rfi_part_name(const char *path, int64_t round, ptrdiff_t rank, char name[RF
 {
     int length = snprintf(name, RFI_PART_PATH, "%s.%" PRId64 ".%td.safetensors", path, round, rank);
     return length > 0 && length < RFI_PART_PATH;
+}
+
+void rfi_parts_forget(const char *path)
+{
+    char name[RFI_PART_PATH];
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    size_t length = strlen(base);
+    ptrdiff_t before = base - path; /* of the folder, with its slash */
+    if (snprintf(name, sizeof name, "%.*s", (int)before, path) >= (int)sizeof name) {
+        return;
+    }
+    DIR *folder = opendir(before ? name : ".");
+    for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
+        bool part = strncmp(entry->d_name, base, length) == 0 && entry->d_name[length] == '.';
+        if (part && snprintf(name, sizeof name, "%.*s%s", (int)before, path, entry->d_name) < (int)sizeof name) {
+            (void)unlink(name);
+        }
+    }
+    if (folder) {
+        (void)closedir(folder);
+    }
 }
 
 reef_status rfi_manifest_write(const reef_run *run, const char *path, uint64_t mark, const reef_run_counts *counts,

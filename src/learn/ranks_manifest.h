@@ -24,6 +24,8 @@ uint64_t rfi_hash_bytes(uint64_t hash, const void *bytes, size_t count);
 bool rfi_part_name(const char *path, int64_t round, ptrdiff_t rank, char name[RFI_PART_PATH]);
 /* The files of a round, each removed by one of the present ranks. */
 void rfi_parts_remove(const char *path, int64_t round, int64_t ranks, const reef_engine *e);
+/* All files beside a manifest that were ever written for it, those of jobs that died in the middle too. */
+void rfi_parts_forget(const char *path);
 
 reef_status rfi_manifest_write(const reef_run *run, const char *path, uint64_t mark, const reef_run_counts *counts,
                                const rfi_entry *entries, reef_error *error);

@@ -164,5 +164,5 @@ YAML
     done
     [ $kills -ge 20 ]
     same whole "$folder"
-    [ -z "$(find "$folder/checkpoints" -type f)" ]
+    [ -z "$(find "$folder/checkpoints" -type f)" ] # not even of those that died while they wrote
 }
