@@ -14,6 +14,7 @@ typedef struct alie_params {
     int sign;
     int share;
     int64_t period;
+    double jitter;
 } alie_params;
 
 enum { PLUS, MINUS };
@@ -54,6 +55,14 @@ static const reef_field alie_fields[] = {
      .max = 1e12,
      .unit = "rounds",
      .help = "after which the side changes, again and again, so that no average shows it; 0: never"},
+    {.name = "jitter",
+     .type = REEF_FIELD_REAL,
+     .offset = offsetof(alie_params, jitter),
+     .preset = "0",
+     .min = 0,
+     .max = 1e30,
+     .unit = "standard deviations",
+     .help = "of noise that each liar adds for itself, so that no two send the same"},
 };
 
 /* Where the liars are the majority alone, or nobody can be won, the quantile would be infinite: one half of an agent is left. */
@@ -68,6 +77,18 @@ double rfi_alie_z(ptrdiff_t honest, ptrdiff_t liars, bool all)
     return rfi_normal_quantile(share < margin ? margin : share > 1 - margin ? 1 - margin : share);
 }
 
+/* Each liar's own noise, or zeros. */
+static void draw(const alie_params *p, const reef_attack_view *view, float *out)
+{
+    for (ptrdiff_t r = 0; r < view->lanes; r++) {
+        rfi_rng rng;
+        rfi_attack_rng(view, r, view->liar, view->round, &rng);
+        for (ptrdiff_t i = r; i < view->length; i += view->lanes) {
+            out[i] = p->jitter > 0 ? rfi_to_float(p->jitter * rfi_rng_normal(&rng)) : 0;
+        }
+    }
+}
+
 static bool message(const void *params, const reef_attack_view *view, float *out)
 {
     const alie_params *p = params;
@@ -76,14 +97,21 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     double deviation[RFI_ATTACK_BLOCK];
     bool other_side = p->period > 0 && view->round / p->period % 2;
     z = (p->sign == MINUS) != other_side ? -z : z;
+    draw(p, view, out);
     for (ptrdiff_t from = 0; from < view->length; from += RFI_ATTACK_BLOCK) {
         ptrdiff_t count = rfi_block_count(view, from);
         rfi_attack_moments(view, from, count, mean, deviation);
         for (ptrdiff_t i = 0; i < count; i++) {
-            out[from + i] = rfi_to_float(mean[i] + z * deviation[i]);
+            out[from + i] = rfi_to_float(mean[i] + (z + (double)out[from + i]) * deviation[i]);
         }
     }
     return true;
+}
+
+static unsigned traits_of(const void *params)
+{
+    const alie_params *p = params;
+    return REEF_ATTACK_LANES | REEF_ATTACK_ROWS | (p->jitter > 0 ? 0 : REEF_ATTACK_SAME);
 }
 
 const reef_attack_kind rfi_attack_alie = {
@@ -94,6 +122,7 @@ const reef_attack_kind rfi_attack_alie = {
              .fields = alie_fields,
              .field_count = RFI_COUNT(alie_fields),
              .params_size = sizeof(alie_params)},
-    .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS | REEF_ATTACK_SAME,
+    .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS,
     .message = message,
+    .traits_of = traits_of,
 };

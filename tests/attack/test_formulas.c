@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { KNOWN = 9, LENGTH = 300 };
@@ -567,6 +568,31 @@ static void noise_has_its_size(void **state)
     }
 }
 
+/* alie with noise of each liar's own: half a standard deviation around the same place, and no two send the same. */
+static void jitter_is_each_liars_own(void **state)
+{
+    enum { LONG = 20000 };
+    scene s = make_scene(KNOWN, LONG, 1, 0.2, 1.5, 1);
+    reef_attack *attack = make_attack("alie:z=1.5,jitter=0.5");
+    float *first = calloc(LONG, sizeof *first);
+    double squares = 0;
+    (void)state;
+    assert_non_null(first);
+    assert_true(send_message(attack, &s));
+    for (ptrdiff_t m = 0; m < LONG; m++) {
+        first[m] = s.out[m];
+        squares += pow(((double)s.out[m] - alie_15(&s, m)) / deviation_of(&s, m), 2);
+    }
+    CHECK_CLOSE(sqrt(squares / LONG), 0.5, 5 * 0.5 / sqrt(2.0 * LONG), "jitter");
+    assert_false(reef_attack_traits(attack) & REEF_ATTACK_SAME);
+    s.view.liar++;
+    assert_true(send_message(attack, &s));
+    assert_int_not_equal(memcmp(first, s.out, LONG * sizeof *first), 0);
+    free(first);
+    reef_attack_destroy(&attack);
+    drop_scene(&s);
+}
+
 static void coordinates_are_few(void **state)
 {
     (void)state;
@@ -676,6 +702,7 @@ int main(void)
         cmocka_unit_test(line_search_without_a_rule),
         cmocka_unit_test(evaluations_are_bounded),
         cmocka_unit_test(noise_has_its_size),
+        cmocka_unit_test(jitter_is_each_liars_own),
         cmocka_unit_test(coordinates_are_few),
         cmocka_unit_test(not_numbers),
         cmocka_unit_test(faces_are_two),

@@ -148,6 +148,7 @@ static void lanes_are_repetitions(void **state)
     }
     check_lanes(&(world_plan){.rule = "ref", .attack = "alie:knowledge=neighbours", .liars = 2, .graph = "ring:k=3"},
                 "alie to single receivers");
+    check_lanes(&(world_plan){.rule = "ref", .attack = "alie:jitter=0.5", .liars = 2}, "alie with noise");
     check_lanes(&(world_plan){.rule = "mean", .strategy = "diffusion:order=cta,momentum=0.5"}, "cta");
     check_lanes(&(world_plan){.rule = "ref", .strategy = "federated:fraction=0.5,steps=2"}, "federated");
     check_lanes(&(world_plan){.rule = "", .strategy = "rsa:norm=linf", .attack = "sign_flip", .liars = 2}, "rsa");

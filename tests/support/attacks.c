@@ -28,6 +28,7 @@ const char *const attack_specs[] = {
     "alie",
     "alie:z=1.5,sign=minus,share=all",
     "alie:z=0.5,period=3",
+    "alie:z=0.5,jitter=2",
     "ipm",
     "ipm:epsilon=10,reference=zero",
     "min_max",
