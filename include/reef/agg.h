@@ -91,7 +91,8 @@ REEF_API int reef_report_max_iterations(const reef_report *report);
 /* Columns, blocks or vectors whose iteration met its cap before its tolerance. */
 REEF_API int64_t reef_report_unconverged(const reef_report *report);
 
-/* Rules that remember senders (mref) test each of them in several ways; its weight is the smallest factor that a test leaves it. */
+/* Rules that remember senders (mref) test each of them in several ways; its weight is the smallest factor that a test leaves it, times that
+ * of REEF_TEST_COPIES. */
 typedef enum reef_test {
     REEF_TEST_GATE,   /* far from the others in this round */
     REEF_TEST_SHORT,  /* far from the others on average, over the shortest window, */
@@ -100,6 +101,7 @@ typedef enum reef_test {
     REEF_TEST_SPLIT,  /* in a group of its own, away from the majority */
     REEF_TEST_RHYTHM, /* its averages go to and fro more than the others' */
     REEF_TEST_ENERGY, /* its messages scatter more than the others' */
+    REEF_TEST_COPIES, /* others send the same: one over their number, itself counted */
     REEF_TESTS
 } reef_test;
 /* What a test left of an agent's weight, 0 to 1; 1 also if the rule has no tests or the row was left out. */

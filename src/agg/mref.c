@@ -1,7 +1,7 @@
 /* mref: MREF, weights from memory, values from now. The rule itself; see mref.h for notation and constants.
  *
  *   b_l = min of: gate (far away now), windows (averages far from the others'), split (a group of its own), rhythm and energy
- *         (restless, though the averages look well)
+ *         (restless, though the averages look well); over c_l, the number of those who send what l sends
  *   out = sum a_l b_l x_l / sum a_l b_l
  *
  * Most rows equal: their value, and nothing is learned. At most five rows, the receiver's own among them: its own average is the centre,
@@ -19,8 +19,9 @@ enum { AUTO = -1, FULL = -2, FULL_MAX = 1024, SKETCH = 64 };
 
 static const char *const horizon_words[] = {"auto", NULL};
 static const char *const sketch_words[] = {"auto", "full", NULL};
-static const char *const part_words[] = {"nothing", "gate",   "short",  "middle", "long",  "split", "rhythm",
-                                         "energy",  "medoid", "spread", "tail",   "floor", NULL};
+static const char *const part_words[] = {"nothing", "gate",   "short",  "middle",    "long",
+                                         "split",   "rhythm", "energy", "medoid",    "spread",
+                                         "tail",    "floor",  "copies", "additions", NULL};
 
 static const reef_field mref_fields[] = {
     {.name = "horizon",
@@ -228,6 +229,10 @@ static void geometric_median(const reef_points *points, double *share)
     }
 }
 
+static const rfi_mref_tolerance tolerance = {.wider = 0.25, .apart = 3, .apart_few = 35};
+static const rfi_mref_tolerance first_tolerance = {
+    .wider = 1, .apart = RFI_MREF_SPLIT_APART, .apart_few = RFI_MREF_SPLIT_APART_FEW};
+
 static rfi_mref_round begin_round(const rfi_mref_params *p, rfi_recall *recall, double scale)
 {
     rfi_mref_round round = {.params = p, .recall = recall, .n = recall->n};
@@ -240,7 +245,8 @@ static rfi_mref_round begin_round(const rfi_mref_params *p, rfi_recall *recall, 
         ages[l] = (double)recall->traces[l].age;
     }
     round.age = (int64_t)rfi_median(ages, recall->n, RFI_MEDIAN_LOWER);
-    round.q = recall->work + (RFI_RECALL_WORK - 1) * recall->n;
+    round.tolerance = p->without == RFI_MREF_ADDITIONS ? &first_tolerance : &tolerance;
+    round.q = rfi_mref_work(&round, RFI_MREF_Q);
     for (ptrdiff_t l = 0; l < recall->n; l++) {
         round.q[l] = recall->norm[l] / scale;
     }
@@ -271,6 +277,9 @@ static reef_status mref_weigh(const void *params, const reef_points *points, dou
         rfi_mref_window(&round, j);
     }
     rfi_mref_energy(&round);
+    for (ptrdiff_t l = 0; l < recall->n; l++) {
+        recall->weight[l] *= recall->by_copies[l];
+    }
     if (!share_out(points, recall->weight, share)) {
         share_nearest(points, scale);
         (void)share_out(points, recall->weight, share);

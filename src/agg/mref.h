@@ -11,6 +11,7 @@
  *   h      spread of honest norms around 1, from the dimension (h0) and the tail (tau^2 - h0 over the rounds averaged)
  *   H_j    0: the averages scatter like noise .. 1: honest agents differ for good, so that distance is no guilt
  *   z      small neighbourhoods: medians of few numbers are rough
+ *   c_l    copies: senders whose averages coincide with those of l have one voice together, 1 / c_l each
  *   flat(r; k1, k2) = 1 up to k1, 0 from k2, (1 - u^2)^2 with u = (r - k1) / (k2 - k1) between
  */
 #ifndef RFI_AGG_MREF_H
@@ -61,8 +62,21 @@ enum { RFI_MREF_SPLIT_ROWS = 8, RFI_MREF_SPLIT_GROUP = 2, RFI_MREF_SPLIT_CUTS = 
 #define RFI_MREF_SPLIT_APART 5.0
 #define RFI_MREF_SPLIT_APART_FEW 25.0
 #define RFI_MREF_SPLIT_NONE 1.3
+/* Copies: averages nearer to each other than 0.15 of the typical distance are the same voice, from 0.3 on they are not. Independent noise in
+ * ten dimensions comes as near as 0.3 once in 10^4 pairs, and at all windows at once hardly ever. In D < 10 dimensions it comes as near as
+ * 0.3^(10 / D) as often, which is the bound there. */
+#define RFI_MREF_COPY_NONE 0.3
+#define RFI_MREF_COPY_FULL 0.5 /* of the bound */
+#define RFI_MREF_COPY_NUMBERS 10.0
 /* Senders so much younger than the others that their averages are twice as noisy are not judged by the split. */
 #define RFI_MREF_SPLIT_NOISE 2.0
+
+/* What H = 1 changes beside. Where honest agents differ for good averaging longer does not help, so the split has to go nearer to what chance
+ * does (two groups of noise are 3 + 45 / n apart once in 10^4 cuts). Windows need hardly more room: their scale S has grown already. */
+typedef struct rfi_mref_tolerance {
+    double wider;            /* bounds of windows and rhythm grow by this part */
+    double apart, apart_few; /* the split needs apart + apart_few / n */
+} rfi_mref_tolerance;
 
 /* ---- parameters ---- */
 
@@ -80,6 +94,8 @@ typedef enum rfi_mref_part {
     RFI_MREF_SPREAD,
     RFI_MREF_TAIL,
     RFI_MREF_NOISE_FLOOR,
+    RFI_MREF_COPIES,
+    RFI_MREF_ADDITIONS, /* copies, and tolerance of spread as the first form of the rule had it: the numpy specification of that form */
 } rfi_mref_part;
 
 typedef struct rfi_mref_params {
@@ -104,12 +120,20 @@ typedef struct rfi_mref_round {
     double typical; /* v */
     int64_t age;    /* of a typical sender: lower median */
     double *q;      /* n: r / s */
+    const rfi_mref_tolerance *tolerance;
 } rfi_mref_round;
 
 /* Memory of a rule of this kind: D for M coordinates, and the rate of evaluations. */
 ptrdiff_t rfi_mref_numbers(const void *params, ptrdiff_t total);
 uint64_t rfi_mref_key(const void *params);
 
+/* Vectors of n numbers to work with, from 0 to RFI_RECALL_WORK - 1. mref_window.c has the first five, whoever it calls the next two; row
+ * medians of distances, copies and q have the last three. */
+enum { RFI_MREF_ROW_MEDIANS = RFI_RECALL_WORK - 3, RFI_MREF_VOICE, RFI_MREF_Q };
+static inline double *rfi_mref_work(const rfi_mref_round *round, int i)
+{
+    return round->recall->work + i * round->n;
+}
 double rfi_mref_flat(double r, double full, double none);
 /* Median of n numbers; x stays as it is. */
 double rfi_mref_median(const double *x, ptrdiff_t n, double *spare);
@@ -121,9 +145,14 @@ void rfi_mref_gate(rfi_mref_round *round, double scale);
 void rfi_mref_energy(rfi_mref_round *round);
 /* mref_window.c: window j. */
 void rfi_mref_window(rfi_mref_round *round, int j);
-/* mref_centre.c: the centre of n averages of D numbers. */
+/* mref_centre.c: distances between the averages of the window under way (a sample of them), and the medians of its rows. */
+void rfi_mref_distances(const rfi_mref_round *round);
+/* The centre of n averages of D numbers. */
 void rfi_mref_centre(const rfi_mref_round *round, double *centre);
+/* mref_copies.c: voice[l] = 1 / c_l. */
+void rfi_mref_copies(const rfi_mref_round *round, const double *beta, double *voice);
 /* mref_split.c: lowers split[l] for the smaller of two groups far apart among rows with beta > 1/2; returns how far apart they are. */
-double rfi_mref_split(const rfi_mref_round *round, const double *beta, const double *noise, double *split);
+double rfi_mref_split(const rfi_mref_round *round, double spread, const double *beta, const double *noise,
+                      double *split);
 
 #endif

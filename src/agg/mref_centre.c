@@ -16,9 +16,18 @@ static ptrdiff_t sampled(ptrdiff_t i, ptrdiff_t n, ptrdiff_t size)
     return i * n / size;
 }
 
-static void fill_distances(const rfi_recall *recall, ptrdiff_t size, double *distance)
+static ptrdiff_t sample_size(const rfi_recall *recall)
 {
+    return recall->n < RFI_RECALL_SAMPLE ? recall->n : RFI_RECALL_SAMPLE;
+}
+
+void rfi_mref_distances(const rfi_mref_round *round)
+{
+    const rfi_recall *recall = round->recall;
     ptrdiff_t numbers = recall->numbers;
+    ptrdiff_t size = sample_size(recall);
+    double *distance = recall->matrix;
+    double *medians = rfi_mref_work(round, RFI_MREF_ROW_MEDIANS);
     for (ptrdiff_t i = 0; i < size; i++) {
         const double *x = recall->average + sampled(i, recall->n, size) * numbers;
         distance[i * size + i] = 0;
@@ -27,20 +36,20 @@ static void fill_distances(const rfi_recall *recall, ptrdiff_t size, double *dis
             distance[i * size + k] = distance[k * size + i] = rfi_mref_distance(x, y, numbers);
         }
     }
+    for (ptrdiff_t i = 0; i < size; i++) {
+        medians[i] = rfi_mref_median(distance + i * size, size, rfi_mref_work(round, 6));
+    }
 }
 
-static ptrdiff_t find_medoid(const rfi_recall *recall, double *spare)
+static ptrdiff_t find_medoid(const rfi_mref_round *round)
 {
-    ptrdiff_t size = recall->n < RFI_RECALL_SAMPLE ? recall->n : RFI_RECALL_SAMPLE;
+    const double *medians = rfi_mref_work(round, RFI_MREF_ROW_MEDIANS);
+    ptrdiff_t size = sample_size(round->recall);
     ptrdiff_t best = 0;
-    double least = INFINITY;
-    fill_distances(recall, size, recall->matrix);
-    for (ptrdiff_t i = 0; i < size; i++) {
-        double middle = rfi_mref_median(recall->matrix + i * size, size, spare);
-        best = middle < least ? i : best;
-        least = fmin(middle, least);
+    for (ptrdiff_t i = 1; i < size; i++) {
+        best = medians[i] < medians[best] ? i : best;
     }
-    return sampled(best, recall->n, size);
+    return sampled(best, round->n, size);
 }
 
 /* Mean of the rows within the median distance of row i. */
@@ -78,13 +87,13 @@ static void coordinate_median(const rfi_recall *recall, double *spare, double *c
 void rfi_mref_centre(const rfi_mref_round *round, double *centre)
 {
     const rfi_recall *recall = round->recall;
-    double *distance = recall->work + 5 * round->n; /* beside what mref_window.c has there */
-    double *spare = recall->work + 6 * round->n;
+    double *distance = rfi_mref_work(round, 5);
+    double *spare = rfi_mref_work(round, 6);
     if (round->own) {
         memcpy(centre, recall->average + recall->self * recall->numbers, (size_t)recall->numbers * sizeof *centre);
     } else if (round->params->without == RFI_MREF_MEDOID) {
         coordinate_median(recall, spare, centre);
     } else {
-        average_half(recall, find_medoid(recall, spare), distance, spare, centre);
+        average_half(recall, find_medoid(round), distance, spare, centre);
     }
 }

@@ -4,17 +4,11 @@
 
 #include <math.h>
 
-/* Where the work of a round lies: q has the last of the n-vectors (mref.c). */
-static double *spare_of(const rfi_mref_round *round, int i)
-{
-    return round->recall->work + i * round->n;
-}
-
 /* tau^2 = median T, then T moves on. */
 static void learn_tail(rfi_mref_round *round)
 {
     rfi_recall *recall = round->recall;
-    double *tail = spare_of(round, 0);
+    double *tail = rfi_mref_work(round, 0);
     for (ptrdiff_t l = 0; l < round->n; l++) {
         rfi_trace *trace = &recall->traces[l];
         tail[l] = trace->tail;
@@ -23,14 +17,14 @@ static void learn_tail(rfi_mref_round *round)
         trace->tail += rate * (beyond * beyond - trace->tail);
     }
     bool learns = round->params->without != RFI_MREF_TAIL;
-    round->tau2 = learns ? rfi_mref_median(tail, round->n, spare_of(round, 1)) : RFI_MREF_TAIL_START;
+    round->tau2 = learns ? rfi_mref_median(tail, round->n, rfi_mref_work(round, 1)) : RFI_MREF_TAIL_START;
     round->excess = fmax(round->tau2 - round->h0, 0);
 }
 
 void rfi_mref_gate(rfi_mref_round *round, double scale)
 {
     rfi_recall *recall = round->recall;
-    double *size = spare_of(round, 0);
+    double *size = rfi_mref_work(round, 0);
     learn_tail(round);
     double tau = sqrt(round->tau2);
     double full = 1 + RFI_MREF_GATE_FULL * tau;
@@ -45,9 +39,10 @@ void rfi_mref_gate(rfi_mref_round *round, double scale)
         size[l] = sqrt(trace->energy);
         recall->gate[l] = round->params->without == RFI_MREF_GATE ? 1 : rfi_mref_flat(q, full, none);
         recall->weight[l] = recall->gate[l];
+        recall->by_copies[l] = 0;
         recall->clip[l] = isfinite(q) ? fmin(1, full / fmax(q, 1e-300)) / scale : 0;
     }
-    round->typical = rfi_mref_median(size, round->n, spare_of(round, 1));
+    round->typical = rfi_mref_median(size, round->n, rfi_mref_work(round, 1));
 }
 
 void rfi_mref_energy(rfi_mref_round *round)

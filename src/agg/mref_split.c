@@ -1,7 +1,8 @@
 /* MREF: colluders share a direction. Two groups along the first principal axis of the averages accepted so far, cut where that leaves
  * the least variance; if they are far apart, the smaller one goes.
  *
- *   I = |mean_1 - mean_2| / pooled deviation;   u = 5 + 25 / n;   the smaller group gets flat(I; u, 1.3 u)
+ *   I = |mean_1 - mean_2| / pooled deviation;   the smaller group gets flat(I; u, 1.3 u)
+ *   u = 5 + 25 / n;   3 + 35 / n where honest agents differ for good (H = 1); between for H between
  *
  * The axis comes from the smaller of two Gram matrices (senders or numbers), by squaring it until its first eigenvector is all that is
  * left; among many senders from a sample of them. */
@@ -203,10 +204,18 @@ static void list_members(group *g, const double *beta, const double *noise, cons
     }
 }
 
-/* Lowers the smaller group; returns its weight, 1 if nothing was cut. */
-static double cut_group(const group *g, const ptrdiff_t *order, ptrdiff_t cut, double apart, double *split)
+/* u */
+static double bound_of(const rfi_mref_tolerance *tolerance, double spread, ptrdiff_t count)
 {
-    double bound = RFI_MREF_SPLIT_APART + RFI_MREF_SPLIT_APART_FEW / (double)g->count;
+    double n = (double)count;
+    return (1 - spread) * (RFI_MREF_SPLIT_APART + RFI_MREF_SPLIT_APART_FEW / n) +
+           spread * (tolerance->apart + tolerance->apart_few / n);
+}
+
+/* Lowers the smaller group; returns its weight, 1 if nothing was cut. */
+static double cut_group(const group *g, const ptrdiff_t *order, ptrdiff_t cut, double apart, double bound,
+                        double *split)
+{
     if (2 * cut == g->count || apart < bound) {
         return 1;
     }
@@ -219,7 +228,8 @@ static double cut_group(const group *g, const ptrdiff_t *order, ptrdiff_t cut, d
     return left;
 }
 
-double rfi_mref_split(const rfi_mref_round *round, const double *beta, const double *noise, double *split)
+double rfi_mref_split(const rfi_mref_round *round, double spread, const double *beta, const double *noise,
+                      double *split)
 {
     const rfi_recall *recall = round->recall;
     ptrdiff_t numbers = recall->numbers;
@@ -227,7 +237,7 @@ double rfi_mref_split(const rfi_mref_round *round, const double *beta, const dou
                .who = recall->index,
                .mean = recall->line,
                .axis = recall->line + numbers,
-               .along = recall->work + 5 * round->n};
+               .along = rfi_mref_work(round, 5)};
     ptrdiff_t *order = recall->index + round->n;
     double largest = 0;
     for (int i = 0; i < RFI_MREF_SPLIT_CUTS; i++) {
@@ -244,7 +254,8 @@ double rfi_mref_split(const rfi_mref_round *round, const double *beta, const dou
         rfi_argsort(g.along, g.count, order, order + round->n);
         double apart = best_cut(&g, order, &cut);
         largest = fmax(largest, apart);
-        if (cut_group(&g, order, cut, apart, split) > RFI_MREF_SPLIT_ACCEPTED) {
+        double bound = bound_of(round->tolerance, spread, g.count);
+        if (cut_group(&g, order, cut, apart, bound, split) > RFI_MREF_SPLIT_ACCEPTED) {
             break;
         }
     }

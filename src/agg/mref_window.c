@@ -1,7 +1,7 @@
 /* MREF: one window. Who stands far from the others on average (window), in a group of its own (split), or goes to and fro (rhythm)?
  *
  *   rho_l = ||E_l - c||;  S = median rho_l / kappa_l, at most its first value, at least 0.9 S_p;  R_l = rho_l / (S kappa_l)
- *   beta_l = flat(R_l; 1 + (2 + 2 H) h z, 1 + (6 + 6 H) h z);  c = sum beta E / sum beta;  repeated
+ *   beta_l = flat(R_l; 1 + 2 h (1 + H / 4) z, 1 + 6 h (1 + H / 4) z);  c = sum beta E / sum beta;  repeated
  *   F_l averages min(R_l, 4)^2; sqrt F over its median is judged like the energy
  * kappa_l >= 1 is how much noisier than a typical one the average of a sender is who has not been heard as often. */
 #include "agg/mref.h"
@@ -16,14 +16,9 @@ typedef struct window {
     double rounds; /* W */
     double noise;  /* S_p */
     double spread; /* H */
-    double *beta, *ratio, *kappa, *split, *spare;
+    double *beta, *ratio, *kappa, *split, *spare, *voice;
     double *centre;
 } window;
-
-static double *vector_of(const rfi_mref_round *round, int i)
-{
-    return round->recall->work + i * round->n;
-}
 
 /* Rounds of independent noise that an average over the window is worth after `age` rounds. */
 static double worth(double rounds, int64_t age)
@@ -98,7 +93,7 @@ static double spread_of(const window *w, double scale)
 static void weigh(const window *w, double scale)
 {
     const rfi_mref_round *round = w->round;
-    double factor = (1 + w->spread) * round->few;
+    double factor = (1 + round->tolerance->wider * w->spread) * round->few;
     for (ptrdiff_t l = 0; l < round->n; l++) {
         double averaged = fmin((double)common_age(round, l), w->rounds);
         double h = sqrt(round->h0 + round->excess / averaged) * factor;
@@ -153,9 +148,10 @@ static void judge_rhythm(const window *w)
     double middle = rfi_mref_median(size, round->n, w->spare);
     double full = 1 + (RFI_MREF_ENERGY_FULL + RFI_MREF_ENERGY_FULL_SPREAD * w->spread) * round->few;
     double none = 1 + (RFI_MREF_ENERGY_NONE + RFI_MREF_ENERGY_NONE_SPREAD * w->spread) * round->few;
+    double wider = (1 + round->tolerance->wider * w->spread) * round->few;
     for (ptrdiff_t l = 0; l < round->n; l++) {
         double independent = fmin(fmax(1, longest / w->rounds), fmax(1, (double)common_age(round, l) / w->rounds));
-        double h = sqrt((round->h0 + round->excess / w->rounds) / independent) * (1 + w->spread) * round->few;
+        double h = sqrt((round->h0 + round->excess / w->rounds) / independent) * wider;
         double factor =
             rfi_mref_flat(size[l] / middle, fmax(1 + RFI_MREF_FULL * h, full), fmax(1 + RFI_MREF_NONE * h, none));
         bool used = round->params->without != RFI_MREF_RHYTHM && middle > 0;
@@ -186,11 +182,12 @@ static void evaluate(rfi_mref_round *round, int j)
 {
     rfi_recall *recall = round->recall;
     window w = {.round = round, .j = j, .rounds = (double)recall->window[j]};
-    w.beta = vector_of(round, 0);
-    w.ratio = vector_of(round, 1);
-    w.kappa = vector_of(round, 2);
-    w.split = vector_of(round, 3);
-    w.spare = vector_of(round, 4);
+    w.beta = rfi_mref_work(round, 0);
+    w.ratio = rfi_mref_work(round, 1);
+    w.kappa = rfi_mref_work(round, 2);
+    w.split = rfi_mref_work(round, 3);
+    w.spare = rfi_mref_work(round, 4);
+    w.voice = rfi_mref_work(round, RFI_MREF_VOICE);
     w.centre = recall->line;
     double typical = worth(w.rounds, round->age);
     w.noise = round->typical / sqrt(typical);
@@ -199,13 +196,16 @@ static void evaluate(rfi_mref_round *round, int j)
         w.split[l] = 1;
     }
     load_averages(&w);
+    rfi_mref_distances(round);
     judge(&w);
+    rfi_mref_copies(round, w.beta, w.voice);
     bool splits = !round->own && round->params->without != RFI_MREF_SPLIT;
-    recall->separation[j] = splits ? rfi_mref_split(round, w.beta, w.kappa, w.split) : 0;
+    recall->separation[j] = splits ? rfi_mref_split(round, w.spread, w.beta, w.kappa, w.split) : 0;
     recall->spread[j] = w.spread;
     for (ptrdiff_t l = 0; l < round->n; l++) {
         recall->traces[l].factor[j][RFI_BY_WINDOW] = w.beta[l];
         recall->traces[l].factor[j][RFI_BY_SPLIT] = w.split[l];
+        recall->traces[l].factor[j][RFI_BY_COPIES] = w.voice[l];
     }
     judge_rhythm(&w);
 }
@@ -223,5 +223,6 @@ void rfi_mref_window(rfi_mref_round *round, int j)
         const double *factor = recall->traces[l].factor[j];
         double least = fmin(factor[RFI_BY_WINDOW], fmin(factor[RFI_BY_SPLIT], factor[RFI_BY_RHYTHM]));
         recall->weight[l] = fmin(recall->weight[l], least);
+        recall->by_copies[l] = fmax(recall->by_copies[l], factor[RFI_BY_COPIES]);
     }
 }

@@ -35,6 +35,7 @@ void rfi_recall_lay_out(reef_plan *plan, rfi_arena *arena)
     recall->gate = rfi_arena_take(arena, k, 1, sizeof(double));
     recall->weight = rfi_arena_take(arena, k, 1, sizeof(double));
     recall->by_energy = rfi_arena_take(arena, k, 1, sizeof(double));
+    recall->by_copies = rfi_arena_take(arena, k, 1, sizeof(double));
     recall->work = rfi_arena_take(arena, k, RFI_RECALL_WORK, sizeof(double));
     recall->matrix = rfi_arena_take(arena, 2 * sample, sample, sizeof(double));
     recall->line = rfi_arena_take(arena, 3, recall->numbers, sizeof(double));

@@ -20,7 +20,7 @@
 enum { RFI_WINDOWS = 3 };
 
 /* By which test a sender was judged at one window. */
-enum { RFI_BY_WINDOW, RFI_BY_SPLIT, RFI_BY_RHYTHM, RFI_BY_COUNT };
+enum { RFI_BY_WINDOW, RFI_BY_SPLIT, RFI_BY_RHYTHM, RFI_BY_COPIES, RFI_BY_COUNT };
 
 /* One sender, beside its averages. No padding: it is saved as it is. */
 typedef struct rfi_trace {
@@ -66,8 +66,9 @@ typedef struct rfi_recall {
     rfi_trace *traces;          /* K: as they will be after this aggregation */
     double *clip;               /* K: y_l = clip_l d_l is what enters the averages */
     double *gate;               /* K: weight by the distance now */
-    double *weight;             /* K: smallest of all */
+    double *weight;             /* K: smallest of all, shared with copies */
     double *by_energy;          /* K */
+    double *by_copies;          /* K: the largest of all windows */
     double *average;            /* K x D: E_j of the window under way */
     double *work;               /* RFI_RECALL_WORK K */
     double *matrix;             /* sample^2 of distances, or two Gram matrices of at most that size */
@@ -79,7 +80,7 @@ typedef struct rfi_recall {
     bool idle;                      /* most rows are equal: nothing was learned */
 } rfi_recall;
 
-enum { RFI_RECALL_WORK = 8 };
+enum { RFI_RECALL_WORK = 10 };
 /* Rows among which the centre and the axis of the split are looked for, if there are more of them. */
 enum { RFI_RECALL_SAMPLE = 256 };
 

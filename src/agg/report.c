@@ -155,7 +155,7 @@ reef_test reef_report_cause(const reef_report *report, ptrdiff_t row)
 
 size_t reef_report_explain(const reef_report *report, ptrdiff_t row, char *text, size_t size)
 {
-    static const char *const names[] = {"gate", "window", "window", "window", "split", "rhythm", "energy"};
+    static const char *const names[] = {"gate", "window", "window", "window", "split", "rhythm", "energy", "copies"};
     reef_test cause = reef_report_cause(report, row);
     size_t used = 0;
     if (size > 0) {
@@ -273,6 +273,7 @@ static void note_factors(const rfi_recall *recall, ptrdiff_t l, double *factor)
     const rfi_trace *trace = &recall->traces[l];
     factor[REEF_TEST_GATE] = recall->gate[l];
     factor[REEF_TEST_ENERGY] = recall->by_energy[l];
+    factor[REEF_TEST_COPIES] = recall->by_copies[l];
     for (int j = 0; j < RFI_WINDOWS; j++) {
         factor[REEF_TEST_SHORT + j] = trace->factor[j][RFI_BY_WINDOW];
         factor[REEF_TEST_SPLIT] = fmin(factor[REEF_TEST_SPLIT], trace->factor[j][RFI_BY_SPLIT]);

@@ -134,6 +134,50 @@ static void colluders_inside_the_spread_are_found(void **state)
     }
 }
 
+/* Agents 1 to 3 send what agent 0 sends, 4 nearly does: its own noise is a fifth of the honest one. */
+static void fill_copies(desk *k, uint32_t round)
+{
+    fill(k, round, 0, 0);
+    for (ptrdiff_t l = 1; l <= 4; l++) {
+        for (ptrdiff_t i = 0; i < k->m; i++) {
+            double own = l == 4 ? 0.2 * (k->x[l * k->m + i] - 5) : 0;
+            k->x[l * k->m + i] = k->x[i] + own;
+        }
+    }
+}
+
+static void copies_have_one_voice(void **state)
+{
+    static const char *const specs[] = {"mref", "mref:lazy=0", "mref:sketch=16", "mref:without=copies",
+                                        "mref:without=additions"};
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
+        desk k;
+        char text[80];
+        bool used = i < 3;
+        open_desk(&k, specs[i], N, 40, REEF_F64, 1);
+        for (uint32_t round = 0; round < 60; round++) {
+            fill_copies(&k, round);
+            apply(&k, 0);
+        }
+        for (ptrdiff_t l = 0; l < N; l++) {
+            double want = used && l < 4 ? 0.25 : 1;
+            double voice = reef_report_factor(k.report, l, REEF_TEST_COPIES);
+            CHECK(l == 4 ? voice >= 0.2 : fabs(voice - want) < 0.06, "%s: agent %td has %g of a voice", specs[i], l,
+                  voice);
+        }
+        double together = 0;
+        for (ptrdiff_t l = 0; l < 5; l++) {
+            together += trust_of(&k, l) / N;
+        }
+        CHECK(used ? together < 0.25 : together > 0.4, "%s: copies have %g of the weight", specs[i], together);
+        assert_int_equal(reef_report_cause(k.report, 0), used ? REEF_TEST_COPIES : REEF_TESTS);
+        assert_true(!used || reef_report_explain(k.report, 0, text, sizeof text) > 0);
+        assert_true(!used || strncmp(text, "copies leaves 0.2", 17) == 0);
+        close_desk(&k);
+    }
+}
+
 static void the_report_says_why(void **state)
 {
     desk k;
@@ -440,6 +484,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(colluders_inside_the_spread_are_found),
+        cmocka_unit_test(copies_have_one_voice),
         cmocka_unit_test(the_report_says_why),
         cmocka_unit_test(memory_follows_the_ids),
         cmocka_unit_test(absent_and_broken_senders_keep_their_memory),

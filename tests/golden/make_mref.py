@@ -25,34 +25,39 @@ def noise(scene, t, l, m):
     return sum(hashed(scene, t, l, m, i) for i in range(4)) - 2
 
 
-# rows, columns, liars, lie, half period (0: constant), honest spread, heavy tails, own row
+# rows, columns, liars, lie, half period (0: constant), honest spread, heavy tails, own row, liars all send the same, additions
 SCENES = [
-    (16, 6, 5, 0.4, 0, 0.0, 0, -1),     # colluders inside the honest spread
-    (12, 40, 3, 0.05, 0, 0.0, 0, -1),   # weaker, in more dimensions than senders
-    (20, 4, 6, 0.6, 12, 0.0, 0, -1),    # lies that change sign
-    (10, 5, 2, 50.0, 0, 0.0, 1, -1),    # gross lies, heavy tails
-    (14, 3, 3, 0.5, 0, 0.6, 0, -1),     # honest agents that differ for good
-    (5, 4, 1, 0.7, 0, 0.0, 0, 2),       # few rows, the receiver's own among them
-    (7, 2, 2, 1.0, 30, 0.0, 1, 2),      # more than five: the own row does not matter
+    (16, 6, 5, 0.4, 0, 0.0, 0, -1, 0, 0),     # colluders inside the honest spread
+    (12, 40, 3, 0.05, 0, 0.0, 0, -1, 0, 0),   # weaker, in more dimensions than senders
+    (20, 4, 6, 0.6, 12, 0.0, 0, -1, 0, 0),    # lies that change sign
+    (10, 5, 2, 50.0, 0, 0.0, 1, -1, 0, 0),    # gross lies, heavy tails
+    (14, 3, 3, 0.5, 0, 0.6, 0, -1, 0, 0),     # honest agents that differ for good
+    (5, 4, 1, 0.7, 0, 0.0, 0, 2, 0, 0),       # few rows, the receiver's own among them
+    (7, 2, 2, 1.0, 30, 0.0, 1, 2, 0, 0),      # more than five: the own row does not matter
+    (14, 3, 3, 0.5, 0, 0.6, 0, -1, 0, 1),     # the rule with its additions: honest agents that differ for good
+    (12, 6, 4, 0.1, 0, 0.0, 0, -1, 1, 1),     # copies
+    (20, 8, 8, 0.6, 0, 0.4, 0, -1, 0, 1),     # a group among agents that differ
+    (5, 4, 2, 0.3, 0, 0.0, 0, 2, 1, 1),       # copies among few
 ]
 
 
 def rows(number, scene, t):
-    n, m, liars, lie, period, spread, heavy, _ = scene
+    n, m, liars, lie, period, spread, heavy, _, same, _ = scene
     x = np.zeros((n, m))
     sign = -1.0 if period and t // period % 2 else 1.0
     for l in range(n):
+        like = 0 if same and l < liars else l
         size = 1 + 7 * hashed(number, t, l, 1000) ** 4 if heavy else 1.0
         for c in range(m):
             own = spread * noise(number, 999999, l, c)
-            x[l, c] = 3 + size * noise(number, t, l, c) + own + (lie * sign if l < liars else 0.0)
+            x[l, c] = 3 + size * noise(number, t, like, c) + own + (lie * sign if l < liars else 0.0)
     return x
 
 
 def main():
     for number, scene in enumerate(SCENES):
         n, m = scene[:2]
-        rule = MREF(n, m, selfi=scene[7] if scene[7] >= 0 else None)
+        rule = MREF(n, m, selfi=scene[7] if scene[7] >= 0 else None, additions=scene[9])
         print("scene", number, *scene[:2], *scene[2:])
         for t in range(ROUNDS):
             x = rows(number, scene, t)

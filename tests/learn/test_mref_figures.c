@@ -94,7 +94,20 @@ static void check_figure(const figure *f)
 static void colluders(void **state)
 {
     static const figure figures[] = {
-        {.number = "2", .attack = "alie:sign=minus,z=0.05", .liars = 8, .batch = 16, .want = -54.3, .excess = 2},
+        {.number = "2, first form",
+         .rule = "mref:without=additions",
+         .attack = "alie:sign=minus,z=0.05",
+         .liars = 8,
+         .batch = 16,
+         .want = -54.3,
+         .excess = 2},
+        {.number = "2", .attack = "alie:sign=minus,z=0.05", .liars = 8, .batch = 16, .want = -55.8, .excess = 0.3},
+        {.number = "2, no two send the same",
+         .attack = "alie:sign=minus,z=0.05,jitter=1",
+         .liars = 8,
+         .batch = 16,
+         .want = -54.3,
+         .excess = 2},
         {.number = "3", .attack = "alie:sign=minus,z=0.1", .liars = 8, .batch = 16, .want = -55.7, .excess = 0.3},
         {.number = "4", .attack = "alie:sign=minus,z=1", .liars = 8, .batch = 16, .want = -55.7, .excess = 0.2},
         {.number = "5", .attack = "additive:delta=1000", .liars = 8, .batch = 16, .want = -55.7, .excess = 0.2},

@@ -17,7 +17,7 @@ static void memory_is_as_stated(void **state)
     assert_int_equal(reef_plan_size(agg, &shape, &plan, NULL), REEF_OK);
     double per_client = (double)reef_state_size(memory) / CLIENTS;
     print_message("state: %.0f bytes per client; plan for all at once: %.0f MB\n", per_client, (double)plan / 1e6);
-    CHECK(per_client <= 768 + 160 + 1, "%g bytes per client", per_client);
+    CHECK(per_client <= 768 + 184 + 1, "%g bytes per client", per_client);
     CHECK(plan < (size_t)100000000, "a plan of %zu bytes", plan);
     reef_state_destroy(&memory);
     reef_agg_destroy(&agg);
