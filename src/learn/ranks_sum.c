@@ -118,7 +118,9 @@ reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error)
     for (ptrdiff_t k = 0; ready && k < run->own; k++) {
         models[k] = rfi_model(run, k);
     }
-    status = status == REEF_OK ? rfi_ranks_pieces(run, models, benign, add_piece, mean, error) : status;
+    if (status == REEF_OK && ready) {
+        status = rfi_ranks_pieces(run, models, benign, add_piece, mean, error);
+    }
     if (status == REEF_OK) {
         status = e->ops->merge(e, mean, (size_t)run->length * sizeof *mean, error);
     }

@@ -3,9 +3,11 @@
  * ranks: 2 4 8 */
 #include "mpi/ranks.h"
 
+#include <ftw.h>
 #include <reef/reef.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { AGENTS = 256, M = 32768, HEAD = 16 };
@@ -123,24 +125,29 @@ static void check_trial(const trial *t, const char *folder)
            1e-6 * (double)atomic_load(&whole.peak));
 }
 
+static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *where)
+{
+    (void)facts;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
 int main(void)
 {
     char folder[100];
-    char command[140];
     reef_error error = {REEF_OK, ""};
     REQUIRE(reef_mpi_start(&engine, &error) == REEF_OK, "%s", error.text);
     int64_t number = engine->rank == 0 ? (int64_t)getpid() : 0;
     REQUIRE(engine->ops->merge(engine, &number, sizeof number, &error) == REEF_OK, "%s", error.text);
     (void)snprintf(folder, sizeof folder, "%s/reef-memory-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
                    (int)number);
-    (void)snprintf(command, sizeof command, "mkdir -p '%s'", folder);
-    REQUIRE(engine->rank > 0 || system(command) == 0, "%s", command);
+    REQUIRE(engine->rank > 0 || mkdir(folder, 0777) == 0, "%s", folder);
     for (ptrdiff_t i = 0; i < COUNT(trials); i++) {
         check_trial(&trials[i], folder);
     }
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
     REQUIRE(engine->ops->barrier(engine, &error) == REEF_OK, "%s", error.text);
-    REQUIRE(engine->rank > 0 || system(command) == 0, "%s", command);
+    REQUIRE(engine->rank > 0 || nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0, "%s", folder);
     reef_mpi_stop(&engine);
     return 0;
 }
