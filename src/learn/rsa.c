@@ -87,7 +87,10 @@ static void pull(const reef_run *run, const float *a, const float *b, double fac
 {
     const rsa_params *p = run->params;
     for (ptrdiff_t r = 0; r < run->lanes; r++) {
-        extent e = p->norm == L1 ? (extent){0} : extent_of(run, a, b, r);
+        extent e = {0};
+        if (p->norm != L1) {
+            e = extent_of(run, a, b, r);
+        }
         for (ptrdiff_t i = r; i < run->length; i += run->lanes) {
             sum[i] += (float)(factor * slope((norm)p->norm, &e, (double)a[i] - (double)b[i]));
         }
