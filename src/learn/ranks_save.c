@@ -24,7 +24,7 @@ typedef struct tensor {
     const char *name, *type;
     ptrdiff_t rows, middle; /* middle 0: two dimensions or one */
     size_t row;             /* bytes of a row */
-    ptrdiff_t width;        /* elements of the last dimension; 0: one dimension */
+    ptrdiff_t width; /* elements of the last dimension; 0: one dimension, of rows or of the bytes of the only one */
 } tensor;
 
 /* The same on all ranks, whether they have liars or not. */
@@ -50,10 +50,10 @@ static ptrdiff_t list_common(const reef_run *run, size_t extra, tensor *list)
         list[count++] = (tensor){"state", "U8", 1, 0, state_bytes(run), (ptrdiff_t)state_bytes(run)};
     }
     if (run->extra_size) {
-        list[count++] = (tensor){"strategy", "U8", (ptrdiff_t)run->extra_size, 0, 1, 0};
+        list[count++] = (tensor){"strategy", "U8", 1, 0, run->extra_size, 0};
     }
     if (extra) {
-        list[count++] = (tensor){"extra", "U8", (ptrdiff_t)extra, 0, 1, 0};
+        list[count++] = (tensor){"extra", "U8", 1, 0, extra, 0};
     }
     return count;
 }
@@ -93,9 +93,8 @@ static ptrdiff_t list_tensors(const reef_run *run, ptrdiff_t n, ptrdiff_t f, siz
 static void put_row(const reef_run *run, const tensor *t, ptrdiff_t i, const void *extra, unsigned char *to)
 {
     size_t row = (size_t)run->length * sizeof(float);
-    ptrdiff_t liar = t->rows == run->own_liars && i < run->own_liars ? run->liar_list[i] : 0;
-    int64_t id = (int64_t)rfi_id(run, strcmp(t->name, "liars") == 0 ? liar : i);
     if (strcmp(t->name, "agents") == 0 || strcmp(t->name, "liars") == 0) {
+        int64_t id = (int64_t)rfi_id(run, t->name[0] == 'l' ? run->liar_list[i] : i);
         memcpy(to, &id, sizeof id);
     } else if (strcmp(t->name, "w") == 0) {
         memcpy(to, rfi_model(run, i), row);
@@ -116,9 +115,9 @@ static void put_row(const reef_run *run, const tensor *t, ptrdiff_t i, const voi
             to[d] = run->past_sent[d * run->liars + i];
         }
     } else if (strcmp(t->name, "extra") == 0) {
-        to[0] = ((const unsigned char *)extra)[i];
+        memcpy(to, extra, t->row);
     } else if (strcmp(t->name, "strategy") == 0) {
-        to[0] = ((const unsigned char *)run->extra)[i];
+        memcpy(to, run->extra, t->row);
     } else {
         (void)reef_state_save(run->states[run->server ? 0 : run->class_of[i]], to, t->row, NULL);
     }
@@ -137,7 +136,7 @@ static size_t print_header(const tensor *list, ptrdiff_t count, char header[HEAD
         } else if (t->width) {
             (void)snprintf(shape, sizeof shape, "%td,%td", t->rows, t->width);
         } else {
-            (void)snprintf(shape, sizeof shape, "%td", t->rows);
+            (void)snprintf(shape, sizeof shape, "%td", t->type[0] == 'U' ? (ptrdiff_t)t->row : t->rows);
         }
         used += (size_t)snprintf(header + used, HEADER_SIZE - used,
                                  "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}", i ? "," : "{",
