@@ -79,7 +79,8 @@ reef_status world_try(world *w, const world_plan *p, reef_error *error)
                                   .seed = p->seed,
                                   .lanes = p->lanes,
                                   .repetition = p->repetition,
-                                  .trust = p->trust};
+                                  .trust = p->trust,
+                                  .engine = p->engine};
     if (status == REEF_OK) {
         status = reef_run_create(w->context, &w->run, &setup, error);
     }

@@ -27,8 +27,9 @@ typedef struct world_plan {
     uint64_t seed, problem_seed;
     ptrdiff_t lanes, repetition;
     bool trust;
-    ptrdiff_t threads;     /* [1] */
-    reef_context *context; /* instead of one of its own */
+    const reef_engine *engine; /* over whose ranks the agents are spread; none */
+    ptrdiff_t threads;         /* [1] */
+    reef_context *context;     /* instead of one of its own */
 } world_plan;
 
 enum { WORLD_GRAPHS = 3 };
