@@ -201,7 +201,36 @@ static const reef_attack_kind late = {.kind = {.name = "late", .summary = "", .c
                                       .message = send_nothing,
                                       .delay = late_by};
 
-/* Every allocation of create, save and load fails in turn. */
+/* One of create, rounds, save and load with an allocation that fails; true: none did. */
+static bool try_with_failure(world_plan plan, int fail_at, ptrdiff_t i, const char *path)
+{
+    alloc_log log;
+    reef_error error;
+    world w;
+    plan.context = alloc_context(&log, 2);
+    log.fail_at = fail_at;
+    reef_status status = world_try(&w, &plan, &error);
+    if (status == REEF_OK) {
+        int before = atomic_load(&log.total);
+        status = reef_run_step(w.run, 4, &error);
+        CHECK(atomic_load(&log.total) == before || plan.engine, "rounds of setup %td allocate", i);
+    }
+    if (status == REEF_OK) {
+        status = reef_run_save(w.run, path, &error);
+    }
+    if (status == REEF_OK) {
+        status = reef_run_load(w.run, path, &error);
+    }
+    CHECK(status == REEF_OK || status == REEF_E_NOMEM, "allocation %d of setup %td: %s", fail_at, i, error.text);
+    world_close(&w);
+    CHECK(!atomic_load(&log.broken), "setup %td wrote beyond its memory", i);
+    reef_context_destroy(&plan.context);
+    CHECK(atomic_load(&log.live) == 0, "allocation %d of setup %td: %d blocks leak", fail_at, i,
+          atomic_load(&log.live));
+    return status == REEF_OK;
+}
+
+/* Every allocation of create, save and load fails in turn, and over ranks of the rounds. */
 static void failing_allocations_leak_nothing(void **state)
 {
     const world_plan plans[] = {
@@ -246,33 +275,9 @@ static void failing_allocations_leak_nothing(void **state)
     scratch_open(&s);
     (void)scratch_path(&s, "run", path);
     for (ptrdiff_t i = 0; i < COUNT(plans); i++) {
-        bool done = false;
-        for (int fail_at = 0; !done; fail_at++) {
-            alloc_log log;
-            reef_error error;
-            world w;
-            world_plan plan = plans[i];
-            plan.context = alloc_context(&log, 2);
-            log.fail_at = fail_at;
-            reef_status status = world_try(&w, &plan, &error);
-            if (status == REEF_OK) {
-                int before = atomic_load(&log.total);
-                status = reef_run_step(w.run, 4, &error);
-                CHECK(atomic_load(&log.total) == before || plan.engine, "rounds of setup %td allocate", i);
-            }
-            if (status == REEF_OK) {
-                status = reef_run_save(w.run, path, &error);
-            }
-            if (status == REEF_OK) {
-                status = reef_run_load(w.run, path, &error);
-            }
-            done = status == REEF_OK;
-            CHECK(done || status == REEF_E_NOMEM, "allocation %d of setup %td: %s", fail_at, i, error.text);
-            world_close(&w);
-            CHECK(!atomic_load(&log.broken), "setup %td wrote beyond its memory", i);
-            reef_context_destroy(&plan.context);
-            CHECK(atomic_load(&log.live) == 0, "allocation %d of setup %td: %d blocks leak", fail_at, i,
-                  atomic_load(&log.live));
+        int fail_at = 0;
+        while (!try_with_failure(plans[i], fail_at, i, path)) {
+            fail_at++;
             assert_true(fail_at < 1000);
         }
     }
