@@ -6,14 +6,15 @@ BENCH_FLAGS ?=
 PEERS_FLAGS ?=
 PYTHON_BENCH_FLAGS ?=
 
-.PHONY: help run paper-full demo robustness test test-python-extras
+.PHONY: help run paper-full demo robustness ablation test test-python-extras
 .PHONY: bench bench-peers bench-mpi bench-python check check-aarch64 fuzz format install clean
 
 help:
 	@echo 'make run                  build Reef and run the experiments of the paper; figures in results/'
 	@echo 'make paper-full           the same with mini-batches and the worst delta; takes a few minutes'
 	@echo 'make demo                 build Reef and run its demonstration of a few seconds'
-	@echo 'make robustness           the table of docs/robustness.md: every rule against every lie (an hour)'
+	@echo 'make robustness           the table of docs/robustness.md: every rule against every lie (ten minutes)'
+	@echo 'make ablation             what each part of mref is worth (ten minutes)'
 	@echo 'make test                 all tests: optimised and sanitized builds, command line, installation'
 	@echo 'make test-python-extras   the Python package with PyTorch, ByzFL and Flower, in virtual environments'
 	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
@@ -49,6 +50,11 @@ robustness:
 	@scripts/bootstrap.sh run
 	@scripts/build.sh release reef_tool
 	@python3 scripts/robustness.py build/release/reef
+
+ablation:
+	@scripts/bootstrap.sh run
+	@scripts/build.sh release reef_tool
+	@python3 scripts/ablation.py build/release/reef
 
 test:
 	@scripts/bootstrap.sh run test

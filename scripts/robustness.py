@@ -3,10 +3,12 @@
 
 Usage: scripts/robustness.py REEF [FOLDER] [OPTION ...]
 
-Runs experiments/robustness.yaml with the command REEF three times (results in FOLDER, default results/robustness; a run
-that was stopped goes on), options are handed on, and prints the table in Markdown."""
+Runs experiments/robustness.yaml with the command REEF for every rule and number of liars (results in FOLDER, default
+results/robustness; what is there already is not run again), options are handed on, and prints the table in Markdown. With gnuplot a picture of it is put in FOLDER."""
 import csv
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
@@ -28,12 +30,17 @@ def rules_for(liars):
 
 
 def run(reef, folder, liars, options):
-    listed = ", ".join('"%s"' % r for r in rules_for(liars))
+    """The rows of all rules, each from a folder of its own, so that a rule that changed can be run alone."""
     experiment = pathlib.Path(__file__).parent.parent / "experiments" / "robustness.yaml"
-    subprocess.run([reef, "run", str(experiment), "--resume", "--no-figures", "--quiet", "-o", str(folder), "--set",
-                    "liars=%d" % liars, "--set", "rule=[%s]" % listed, *options], check=True)
-    with open(folder / "summary.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    rows = []
+    for rule in rules_for(liars):
+        print("%d liars: %s" % (liars, rule), file=sys.stderr, flush=True)
+        results = folder / str(liars) / re.sub(r"[^a-z0-9.=]+", "_", rule)
+        subprocess.run([reef, "run", str(experiment), "--resume", "--no-figures", "--quiet", "-o", str(results), "--set",
+                        "liars=%d" % liars, "--set", 'rule=["%s"]' % rule, *options], check=True)
+        with open(results / "summary.csv", newline="") as file:
+            rows += [dict(row, rule=rule) for row in csv.DictReader(file)]
+    return rows
 
 
 def shade(excess):
@@ -46,24 +53,57 @@ def cell(excess):
     return "%s %.1f" % (shade(excess), excess + 0.0 if abs(excess) >= 0.05 else 0.0)
 
 
-def print_table(rows, liars, batch):
-    attacks = [a for a in dict.fromkeys(r["attack"] for r in rows)]
-    print("\n**%d liars of 32, batches of %s**\n" % (liars, batch))
-    print("| rule | " + " | ".join(NAMES.get(a, a) for a in attacks) + " | worst |")
-    print("|---" * (len(attacks) + 2) + "|")
+def excess_of(rows, batch):
+    """{rule: [dB above the oracle by attack]}, and the attacks."""
+    attacks = list(dict.fromkeys(r["attack"] for r in rows))
+    table = {}
     for rule in dict.fromkeys(r["rule"] for r in rows):
         found = {r["attack"]: r for r in rows if r["rule"] == rule and r["strategy.batch"] == batch}
-        excess = [float(found[a]["msd_db"]) - float(found[a]["oracle_db"]) for a in attacks]
+        table[rule] = [float(found[a]["msd_db"]) - float(found[a]["oracle_db"]) for a in attacks]
+    return table, [NAMES.get(a, a) for a in attacks]
+
+
+def print_table(table, attacks, liars, batch):
+    print("\n**%d liars of 32, batches of %s**\n" % (liars, batch))
+    print("| rule | " + " | ".join(attacks) + " | worst |")
+    print("|---" * (len(attacks) + 2) + "|")
+    for rule, excess in table.items():
         print("| `%s` | " % rule.replace("|", "\\|") + " | ".join(cell(e) for e in excess + [max(excess)]) + " |")
+
+
+def panel(table, attacks, liars, batch):
+    """One heat map in the language of gnuplot; a rule is named once for all panels of a row."""
+    name = "$map_%d_%s" % (liars, batch)
+    short = [re.sub(r"[:,].*", "", rule) if "|" not in rule else re.sub(r":f=[0-9]+", "", rule) for rule in table]
+    lines = ["%s << EOD" % name]
+    lines += ["%d %d %.2f" % (x, y, min(e, 40)) for y, row in enumerate(table.values()) for x, e in enumerate(row)]
+    lines += ["EOD", "set title '%d liars of 32, batches of %s'" % (liars, batch)]
+    lines += ["set xtics rotate by 60 right (%s)" % ", ".join("'%s' %d" % (a, x) for x, a in enumerate(attacks))]
+    lines += ["set ytics (%s)" % ", ".join("'%s' %d" % (r, y) for y, r in enumerate(short))]
+    lines += ["set xrange [-0.5:%d.5]; set yrange [%d.5:-0.5]" % (len(attacks) - 1, len(table) - 1)]
+    return "\n".join(lines + ["plot %s with image" % name])
+
+
+def draw(panels, path):
+    script = ["set terminal pngcairo size 1500,1900 font 'sans,11'", "set output '%s'" % path, "unset key",
+              "set palette defined (0 '#f7fbff', 1.5 '#c6dbef', 5 '#6baed6', 15 '#2171b5', 40 '#08306b')",
+              "set cbrange [0:40]", "set cblabel 'dB above the oracle'", "set multiplot layout 3,2", *panels]
+    subprocess.run(["gnuplot"], input="\n".join(script), text=True, check=True)
+    print("picture: %s" % path, file=sys.stderr)
 
 
 def main():
     reef = sys.argv[1]
     folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "results/robustness")
+    panels = []
     for liars in LIARS:
-        rows = run(reef, folder / str(liars), liars, sys.argv[3:])
+        rows = run(reef, folder, liars, sys.argv[3:])
         for batch in ("1", "16"):
-            print_table(rows, liars, batch)
+            table, attacks = excess_of(rows, batch)
+            print_table(table, attacks, liars, batch)
+            panels.append(panel(table, attacks, liars, batch))
+    if shutil.which("gnuplot"):
+        draw(panels, folder / "robustness.png")
 
 
 if __name__ == "__main__":
