@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -259,13 +260,8 @@ static void put_quoted(FILE *to, const char *text)
     (void)fputc('"', to);
 }
 
-static int write_trust(const request *r, const reef_merge_report *report)
+static void print_trust(const request *r, const reef_merge_report *report, FILE *to)
 {
-    FILE *to = fopen(r->trust, "w");
-    if (!to) {
-        fprintf(stderr, "reef aggregate: %s: cannot open: %s\n", r->trust, strerror(errno));
-        return EXIT_FAILED;
-    }
     (void)fprintf(to, "file,weight,trust,rejected,fate,why\n");
     for (ptrdiff_t i = 0; i < r->count; i++) {
         const reef_merge_file *file = &report->files[i];
@@ -275,9 +271,25 @@ static int write_trust(const request *r, const reef_merge_report *report)
         put_quoted(to, file->why);
         (void)fputc('\n', to);
     }
+}
+
+/* Written beside it, then renamed: a table that was there stays whole. */
+static int write_trust(const request *r, const reef_merge_report *report)
+{
+    char beside[4096];
+    int length = snprintf(beside, sizeof beside, "%s.%ld.tmp", r->trust, (long)getpid());
+    FILE *to = length < (int)sizeof beside ? fopen(beside, "wx") : NULL;
+    if (!to) {
+        fprintf(stderr, "reef aggregate: %s: cannot open: %s\n", r->trust,
+                length < (int)sizeof beside ? strerror(errno) : "the path is too long");
+        return EXIT_FAILED;
+    }
+    print_trust(r, report, to);
     bool bad = ferror(to) != 0;
-    if (fclose(to) != 0 || bad) {
+    bad = fclose(to) != 0 || bad;
+    if (bad || rename(beside, r->trust) != 0) {
         fprintf(stderr, "reef aggregate: %s: cannot write: %s\n", r->trust, strerror(errno));
+        (void)remove(beside);
         return EXIT_FAILED;
     }
     return EXIT_DONE;
@@ -303,12 +315,23 @@ static void show_progress(void *user, double share)
 
 /* ---- the job ---- */
 
-static int code_of(reef_status status)
+static bool is_readable(const char *path)
 {
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, R_OK) == 0;
+}
+
+/* A file that cannot be read is bad data; one that cannot be written, a failure. */
+static int code_of(const request *r, reef_status status)
+{
+    bool unreadable = false;
     if (status == REEF_OK) {
         return EXIT_DONE;
     }
-    return status == REEF_E_FORMAT || status == REEF_E_OVERFLOW ? EXIT_MALFORMED : EXIT_FAILED;
+    for (ptrdiff_t i = 0; status == REEF_E_FILE && i < r->count; i++) {
+        unreadable = unreadable || !is_readable(r->paths[i]);
+    }
+    return status == REEF_E_FORMAT || status == REEF_E_OVERFLOW || unreadable ? EXIT_MALFORMED : EXIT_FAILED;
 }
 
 static reef_status merge(const request *r, reef_merge_report *report, reef_error *error)
@@ -342,7 +365,7 @@ static int do_request(const request *r)
         fprintf(stderr, "reef aggregate: no memory for %td files\n", r->count);
         return EXIT_FAILED;
     }
-    int code = code_of(merge(r, &report, &error));
+    int code = code_of(r, merge(r, &report, &error));
     if (code != EXIT_DONE) {
         fprintf(stderr, "reef aggregate: %s\n", error.text);
     } else if (!r->quiet) {
@@ -375,8 +398,8 @@ const command command_aggregate = {
     OPTIONS(options),
     "Trust is the mean effective weight of a file over its fair share: 1 fully believed, 0 ignored. `rejected` is the\n"
     "share of the numbers at which it had no say.\n\n"
-    "Exit codes: 0 done, 1 the job failed (a file cannot be opened or written, too many liars), 2 wrong usage,\n"
-    "3 bad data: a file is malformed, or differs from the others.\n\n"
+    "Exit codes: 0 done, 1 the job failed (a file cannot be written, too many liars), 2 wrong usage,\n"
+    "3 bad data: a file cannot be read, is malformed, or differs from the others.\n\n"
     "  reef aggregate site*.safetensors -o merged.safetensors\n"
     "  reef aggregate --rule vref --trust trust.csv a.safetensors b.safetensors c.safetensors -o merged.safetensors\n",
     VALUE_MODEL,

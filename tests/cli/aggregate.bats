@@ -127,11 +127,11 @@ five() {
     run -0 "$REEF" aggregate --drop-bad 1.st short.st 2.st -o out.st
 }
 
-@test "what cannot be read or written: exit 1, nothing left behind" {
+@test "what cannot be read: exit 3; what cannot be written: exit 1; nothing left behind" {
     five
-    run -1 --separate-stderr "$REEF" aggregate 1.st nothing.st -o out.st
+    run -3 --separate-stderr "$REEF" aggregate 1.st nothing.st -o out.st
     [[ "$stderr" == "reef aggregate: nothing.st: cannot open: No such file"* ]]
-    run -1 --separate-stderr "$REEF" aggregate 1.st . -o out.st
+    run -3 --separate-stderr "$REEF" aggregate 1.st . -o out.st
     [[ "$stderr" == *"not a regular file" ]]
     run -1 --separate-stderr "$REEF" aggregate 1.st 2.st -o nowhere/out.st
     [[ "$stderr" == "reef aggregate: nowhere/out.st: cannot make a file beside it"* ]]
