@@ -114,6 +114,9 @@ REEF_API reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts 
  * receivers that were to hear it, itself apart; NaN where there was none. K numbers, in steps of 2^-30 before the mean; work: room for
  * K numbers. */
 REEF_API reef_status reef_run_trust_received(const reef_run *run, double *received, double *work, reef_error *error);
+/* Why: what a test of a rule that remembers senders (mref) left of each agent's weight in the last round, likewise. */
+REEF_API reef_status reef_run_factor_received(const reef_run *run, reef_test test, double *received, double *work,
+                                              reef_error *error);
 
 /* The strategies there are; index out of range or unknown name: NULL. */
 REEF_API ptrdiff_t reef_strategy_count(void);

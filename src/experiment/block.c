@@ -13,8 +13,9 @@
 typedef struct block_work {
     double *values; /* metric_count x lanes: the metrics of a point */
     double *sums;   /* the same: over the points of the steady state */
-    double *trust;  /* per agent with trust: received now, sum and number over the points of the steady state, work */
-    ptrdiff_t agents;
+    double *
+        trust; /* per view and agent with trust: received now, sum and number over the points of the steady state; work */
+    ptrdiff_t agents, views;
     ptrdiff_t lanes;
     ptrdiff_t steady_points;
 } block_work;
@@ -40,11 +41,15 @@ static void take_point(const rfi_task *j, block_work *work, ptrdiff_t point, rfi
 /* Adds who was trusted in this round; agents that nobody was to hear just now do not count. */
 static reef_status take_trust(block_work *work, const reef_run *run, reef_error *error)
 {
+    ptrdiff_t items = work->agents * work->views;
     double *now = work->trust;
-    double *sums = now + work->agents;
-    double *counts = sums + work->agents;
-    reef_status status = reef_run_trust_received(run, now, counts + work->agents, error);
-    for (ptrdiff_t l = 0; l < work->agents && status == REEF_OK; l++) {
+    double *sums = now + items;
+    double *counts = sums + items;
+    reef_status status = reef_run_trust_received(run, now, counts + items, error);
+    for (ptrdiff_t v = 1; v < work->views && status == REEF_OK; v++) {
+        status = reef_run_factor_received(run, (reef_test)(v - 1), now + v * work->agents, counts + items, error);
+    }
+    for (ptrdiff_t l = 0; l < items && status == REEF_OK; l++) {
         sums[l] += isnan(now[l]) ? 0 : now[l];
         counts[l] += !isnan(now[l]);
     }
@@ -60,9 +65,10 @@ static void take_steady(const block_work *work, rfi_outcome *part)
         }
         part->moments[m * (part->points + 1) + part->points] = rfi_moments_of(row, work->lanes);
     }
-    for (ptrdiff_t l = 0; l < work->agents; l++) {
-        double count = work->trust[2 * work->agents + l];
-        double mean = count > 0 ? work->trust[work->agents + l] / count : (double)NAN;
+    ptrdiff_t items = work->agents * work->views;
+    for (ptrdiff_t l = 0; l < items; l++) {
+        double count = work->trust[2 * items + l];
+        double mean = count > 0 ? work->trust[items + l] / count : (double)NAN;
         part->moments[(part->points + 1) * part->metric_count + l] = (rfi_moments){mean, 0};
     }
     part->repetitions = work->lanes;
@@ -88,7 +94,7 @@ static bool is_due(const rfi_runner *r, const saving *s, const reef_run *run)
 /* Numbers from `sums` on that a block goes on with: those of metrics, and of trust all but the work. */
 static ptrdiff_t kept_of(const block_work *work)
 {
-    return RFI_METRICS * work->lanes + 3 * work->agents;
+    return RFI_METRICS * work->lanes + 3 * work->agents * work->views;
 }
 
 /* Before the next point: whether all stop, and whether a checkpoint is made first. Rank 0's clock decides. */
@@ -155,10 +161,12 @@ static reef_status run_rounds(const rfi_runner *r, const rfi_task *j, reef_run *
 static bool take_work(const rfi_task *j, const reef_context *context, block_work *work)
 {
     ptrdiff_t count = RFI_METRICS * work->lanes;
+    ptrdiff_t room = 2 * count + (3 * j->views + 1) * j->agents;
     work->agents = j->agents;
-    work->values = rfi_allocate_many(context, 2 * count + 4 * j->agents, sizeof *work->values);
+    work->views = j->views;
+    work->values = rfi_allocate_many(context, room, sizeof *work->values);
     if (work->values) {
-        memset(work->values, 0, (size_t)(2 * count + 4 * j->agents) * sizeof *work->values);
+        memset(work->values, 0, (size_t)room * sizeof *work->values);
         work->sums = work->values + count;
         work->trust = work->sums + count;
     }
@@ -206,7 +214,7 @@ reef_status rfi_run_block(rfi_runner *r, rfi_world *world, const rfi_task *j, pt
     checkpoints.seconds = rfi_seconds_since(&r->start);
     block_work work = {.lanes = block.lanes};
     if (!take_work(j, world->context, &work) ||
-        !rfi_outcome_init(part, r->experiment->context, &j->numbers, j->wanted, j->agents)) {
+        !rfi_outcome_init(part, r->experiment->context, &j->numbers, j->wanted, j->agents, j->views)) {
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for the results of a cell");
     }
     status = rfi_agree(r, status, error);

@@ -23,6 +23,7 @@ static bool fill_job(rfi_runner *r, rfi_world *world, rfi_task *j, const char *k
     size_t size = strlen(key) + 1;
     j->numbers = world->cell.numbers;
     j->agents = j->numbers.trust && !j->oracle && world->rule ? world->agents : 0;
+    j->views = j->agents ? (reef_agg_traits(world->rule) & REEF_TRAIT_SENDERS ? 1 + REEF_TESTS : 1) : 0;
     j->lanes = rfi_world_lanes(world, j->oracle) ? LANES : 1;
     j->blocks = (ptrdiff_t)((j->numbers.runs + j->lanes - 1) / j->lanes);
     j->key = rfi_allocate(r->experiment->context, size);
@@ -96,7 +97,7 @@ void rfi_load_jobs(rfi_runner *r, reef_experiment_outcome *outcome)
     const reef_context *context = r->experiment->context;
     for (ptrdiff_t i = 0; i < r->job_count; i++) {
         rfi_task *j = &r->jobs[i];
-        if (!rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents)) {
+        if (!rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents, j->views)) {
             continue;
         }
         bool lacks_model = r->options->models && !j->oracle && !rfi_model_exists(r->folder, j->key);

@@ -7,10 +7,11 @@
 #include <string.h>
 
 bool rfi_outcome_init(rfi_outcome *outcome, const reef_context *context, const rfi_numbers *numbers,
-                      const bool wanted[RFI_METRICS], ptrdiff_t agents)
+                      const bool wanted[RFI_METRICS], ptrdiff_t agents, ptrdiff_t views)
 {
     *outcome = (rfi_outcome){.iterations = numbers->iterations, .every = numbers->every, .theory = (double)NAN};
     outcome->agents = agents;
+    outcome->views = views;
     outcome->points = (ptrdiff_t)((numbers->iterations + numbers->every - 1) / numbers->every) + 1;
     for (int i = 0; i < RFI_METRICS; i++) {
         outcome->wanted[i] = wanted[i];
@@ -26,7 +27,7 @@ bool rfi_outcome_init(rfi_outcome *outcome, const reef_context *context, const r
 
 ptrdiff_t rfi_outcome_count(const rfi_outcome *outcome)
 {
-    return (outcome->points + 1) * outcome->metric_count + outcome->agents;
+    return (outcome->points + 1) * outcome->metric_count + outcome->agents * outcome->views;
 }
 
 void rfi_outcome_fini(rfi_outcome *outcome, const reef_context *context)
@@ -76,6 +77,11 @@ rfi_moments rfi_outcome_at(const rfi_outcome *outcome, ptrdiff_t m, ptrdiff_t po
 rfi_moments rfi_outcome_trust(const rfi_outcome *outcome, ptrdiff_t agent)
 {
     return outcome->moments[(outcome->points + 1) * outcome->metric_count + agent];
+}
+
+rfi_moments rfi_outcome_factor(const rfi_outcome *outcome, ptrdiff_t agent, reef_test test)
+{
+    return rfi_outcome_trust(outcome, (1 + (ptrdiff_t)test) * outcome->agents + agent);
 }
 
 double rfi_outcome_error(const rfi_outcome *outcome, rfi_moments moments)

@@ -19,14 +19,15 @@ typedef struct rfi_outcome {
     ptrdiff_t repetitions;
     int64_t iterations, every;
     ptrdiff_t agents; /* whose received trust is kept; 0: none */
+    ptrdiff_t views;  /* numbers per agent: trust, and for rules that remember senders the factors of their tests */
     double theory;    /* NaN: unknown */
-    rfi_moments
-        *moments; /* metric_count x (points + 1), the last of each row is the steady state; then one per agent */
+    rfi_moments *
+        moments; /* metric_count x (points + 1), the last of each row is the steady state; then `views` times one per agent */
 } rfi_outcome;
 
-/* Sizes it; agents: 0 without trust. False: no memory. */
+/* Sizes it; agents, views: 0 without trust. False: no memory. */
 bool rfi_outcome_init(rfi_outcome *outcome, const reef_context *context, const rfi_numbers *numbers,
-                      const bool wanted[RFI_METRICS], ptrdiff_t agents);
+                      const bool wanted[RFI_METRICS], ptrdiff_t agents, ptrdiff_t views);
 /* Statistics there are in all. */
 ptrdiff_t rfi_outcome_count(const rfi_outcome *outcome);
 void rfi_outcome_fini(rfi_outcome *outcome, const reef_context *context);
@@ -38,6 +39,8 @@ rfi_moments rfi_moments_of(const double *values, ptrdiff_t lanes);
 void rfi_outcome_merge(rfi_outcome *outcome, const rfi_outcome *more);
 /* Statistics of the trust that an agent received in the steady state. */
 rfi_moments rfi_outcome_trust(const rfi_outcome *outcome, ptrdiff_t agent);
+/* The same of what a test left of its weight; views must be more than one. */
+rfi_moments rfi_outcome_factor(const rfi_outcome *outcome, ptrdiff_t agent, reef_test test);
 /* Statistics of the m-th wanted metric at a point; point = points: the steady state. */
 rfi_moments rfi_outcome_at(const rfi_outcome *outcome, ptrdiff_t m, ptrdiff_t point);
 /* Standard error of a mean; NaN with one repetition. */

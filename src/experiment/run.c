@@ -44,7 +44,7 @@ reef_status rfi_agree(const rfi_runner *r, reef_status status, reef_error *error
 static reef_status finish_job(rfi_runner *r, rfi_task *j, reef_error *error)
 {
     const reef_context *context = r->experiment->context;
-    if (!rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents)) {
+    if (!rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents, j->views)) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the results of a cell");
     }
     j->outcome.theory = j->parts[0].theory;
@@ -85,7 +85,7 @@ static bool has_block(const rfi_runner *r, const rfi_task *j, ptrdiff_t block, c
     const reef_context *context = r->experiment->context;
     rfi_outcome *part = &j->parts[block];
     if (!r->options->resume || !name_block(r, j, block, key) ||
-        !rfi_outcome_init(part, context, &j->numbers, j->wanted, j->agents)) {
+        !rfi_outcome_init(part, context, &j->numbers, j->wanted, j->agents, j->views)) {
         return false;
     }
     bool there = rfi_store_read(context, r->folder, key, part);
@@ -236,7 +236,7 @@ static reef_status collect_job(rfi_runner *r, rfi_task *j, char *key, reef_error
     const reef_context *context = r->experiment->context;
     bool there = true;
     if (j->blocks == 1) {
-        there = rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents) &&
+        there = rfi_outcome_init(&j->outcome, context, &j->numbers, j->wanted, j->agents, j->views) &&
                 rfi_store_read(context, r->folder, j->key, &j->outcome);
         j->done = there;
         return REEF_OK;
@@ -244,7 +244,7 @@ static reef_status collect_job(rfi_runner *r, rfi_task *j, char *key, reef_error
     for (ptrdiff_t b = 0; b < j->blocks && there; b++) {
         rfi_outcome_fini(&j->parts[b], context);
         there = name_block(r, j, b, key) &&
-                rfi_outcome_init(&j->parts[b], context, &j->numbers, j->wanted, j->agents) &&
+                rfi_outcome_init(&j->parts[b], context, &j->numbers, j->wanted, j->agents, j->views) &&
                 rfi_store_read(context, r->folder, key, &j->parts[b]);
     }
     reef_status status = there ? finish_job(r, j, error) : REEF_OK;

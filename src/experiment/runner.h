@@ -20,6 +20,7 @@ typedef struct rfi_task {
     rfi_numbers numbers;
     bool wanted[RFI_METRICS];
     ptrdiff_t agents;   /* whose trust is kept; 0: none */
+    ptrdiff_t views;    /* numbers kept per agent (rfi_outcome) */
     ptrdiff_t lanes;    /* repetitions of a block; the last one may have fewer */
     rfi_outcome *parts; /* per block, until they are merged */
     ptrdiff_t blocks, blocks_done;

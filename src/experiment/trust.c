@@ -1,9 +1,26 @@
-/* trust.csv: the trust each agent received in the steady state, for cells that measure it. */
+/* trust.csv: the trust each agent received in the steady state, for cells that measure it; and why it is not believed, if the rule tells. */
 #include "base/error.h"
 #include "experiment/outcome.h"
 
 #include <stdio.h>
 #include <unistd.h>
+
+/* The test that left least of an agent's weight, on average, like reef_report_explain; nothing if all left nearly everything. */
+static void add_why(const rfi_outcome *o, ptrdiff_t agent, rfi_text *text)
+{
+    static const char *const names[REEF_TESTS] = {"gate",  "short window", "middle window", "long window",
+                                                  "split", "rhythm",       "energy",        "copies"};
+    int cause = -1;
+    double least = 0.95;
+    for (int test = 0; o->views > 1 && test < REEF_TESTS; test++) {
+        double left = rfi_outcome_factor(o, agent, (reef_test)test).mean;
+        cause = left < least ? test : cause;
+        least = left < least ? left : least;
+    }
+    if (cause >= 0) {
+        rfi_text_add(text, "%s leaves %.2f", names[cause], least);
+    }
+}
 
 static void add_agents(const rfi_results *r, const rfi_world *world, ptrdiff_t cell, rfi_text *text)
 {
@@ -21,6 +38,8 @@ static void add_agents(const rfi_results *r, const rfi_world *world, ptrdiff_t c
         rfi_text_number(text, m.mean);
         rfi_text_add(text, ",");
         rfi_text_number(text, rfi_outcome_error(o, m));
+        rfi_text_add(text, ",");
+        add_why(o, l, text);
         rfi_text_add(text, "\n");
     }
 }
@@ -35,7 +54,7 @@ static reef_status add_cells(const rfi_results *r, rfi_text *text, reef_error *e
         rfi_text_add(text, ",");
         rfi_text_field(text, e->axes[a].path);
     }
-    rfi_text_add(text, ",agent,liar,trust,trust_se\n");
+    rfi_text_add(text, ",agent,liar,trust,trust_se,why\n");
     for (ptrdiff_t i = 0; world && i < e->cells && status == REEF_OK; i++) {
         if (r->cells[i]->agents > 0) {
             status = rfi_world_set(world, i, error);

@@ -207,7 +207,10 @@ static reef_status prepare_trust(reef_run *run, reef_error *error)
     run->fair = fits ? rfi_run_take(run, room, sizeof(double)) : NULL;
     run->trust_senders = fits ? rfi_run_take(run, room, sizeof(int32_t)) : NULL;
     run->trust_counts = rfi_run_take(run, run->classes, sizeof(ptrdiff_t));
-    if (!run->trust || !run->fair || !run->trust_senders || !run->trust_counts) {
+    bool tells = reef_agg_traits(run->setup.rule) & REEF_TRAIT_SENDERS;
+    fits = fits && rfi_mul(room, REEF_TESTS, &room);
+    run->factors = fits && tells ? rfi_run_take(run, room, sizeof(double)) : NULL;
+    if ((tells && !run->factors) || !run->trust || !run->fair || !run->trust_senders || !run->trust_counts) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the trust of %td receivers in %td senders", run->classes,
                         run->largest);
     }
@@ -317,6 +320,7 @@ void rfi_combine_free(reef_run *run)
     rfi_release(run->context, run->sizes);
     rfi_release(run->context, run->trust);
     rfi_release(run->context, run->fair);
+    rfi_release(run->context, run->factors);
     rfi_release(run->context, run->trust_senders);
     rfi_release(run->context, run->trust_counts);
 }

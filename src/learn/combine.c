@@ -103,11 +103,23 @@ void rfi_keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_n
     }
 }
 
+void rfi_keep_factors(reef_run *run, ptrdiff_t class_number, ptrdiff_t count, const reef_report *report,
+                      const int32_t *rows)
+{
+    double *factors = run->factors ? run->factors + class_number * run->largest * REEF_TESTS : NULL;
+    for (ptrdiff_t i = 0; factors && i < count * REEF_TESTS; i++) {
+        ptrdiff_t sender = i / REEF_TESTS;
+        ptrdiff_t row = rows ? rows[sender] : sender;
+        factors[i] = report ? reef_report_factor(report, row, (reef_test)(i % REEF_TESTS)) : 1;
+    }
+}
+
 static void keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_number, const int32_t *senders,
                        ptrdiff_t count, bool believed)
 {
-    const double *given = believed ? reef_report_trust(rfi_applier_for(run, learner, count)->report) : NULL;
-    rfi_keep_trust(run, learner, class_number, senders, count, given);
+    const reef_report *report = believed ? rfi_applier_for(run, learner, count)->report : NULL;
+    rfi_keep_trust(run, learner, class_number, senders, count, report ? reef_report_trust(report) : NULL);
+    rfi_keep_factors(run, class_number, count, report, NULL);
 }
 
 /* The rule on the learner's rows; equal: all of them count alike. */

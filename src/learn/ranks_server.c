@@ -166,6 +166,7 @@ bool rfi_ranks_serve(reef_run *run, const double *weights, float *out)
             learner->live[i] = reef_report_trust(r->report)[run->heard[i]];
         }
         rfi_keep_trust(run, learner, 0, run->heard, count, done ? learner->live : NULL);
+        rfi_keep_factors(run, 0, count, done ? r->report : NULL, run->heard);
     }
     learner->counts.kept += !done && r->engine->rank == 0;
     return done;

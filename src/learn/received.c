@@ -1,6 +1,6 @@
-/* Trust from the sender's side: how much of an agent is in the models of those who hear it.
+/* Trust from the sender's side: how much of an agent is in the models of those who hear it, and what tests left of its weight.
  *
- * Effective weight over fair share is summed over receivers in whole steps of 2^-30, so that neither their order nor which of them are on
+ * Effective weight over fair share, or a factor, is summed over receivers in whole steps of 2^-30, so that neither their order nor which of them are on
  * this rank, or share a class, shows in the bits. */
 #include "base/error.h"
 #include "learn/run.h"
@@ -26,11 +26,20 @@ static int64_t steps_of(const reef_run *run, double trust, double fair)
     return (int64_t)rint(fmax(-most, fmin(most, trust / fair)) / step);
 }
 
-/* Adds effective weight over fair share of the senders that a class of receivers hears. counts: receivers that were to hear them. */
-static void add_class(const reef_run *run, ptrdiff_t at, int64_t members, double *received, double *counts)
+/* What is asked about: trust, or a test. */
+enum { TRUST = -1 };
+
+/* Of the sender number i of a class. */
+static int64_t steps_at(const reef_run *run, ptrdiff_t i, int what)
+{
+    return what == TRUST ? steps_of(run, run->trust[i], run->fair[i])
+                         : steps_of(run, run->factors[i * REEF_TESTS + what], 1);
+}
+
+/* Adds what is asked of the senders that a class of receivers hears. counts: receivers that were to hear them. */
+static void add_class(const reef_run *run, int what, ptrdiff_t at, int64_t members, double *received, double *counts)
 {
     const int32_t *senders = run->trust_senders + at * run->largest;
-    const double *trust = run->trust + at * run->largest;
     const double *fair = run->fair + at * run->largest;
     for (ptrdiff_t i = 0; i < run->trust_counts[at]; i++) {
         ptrdiff_t l = senders[i];
@@ -39,7 +48,7 @@ static void add_class(const reef_run *run, ptrdiff_t at, int64_t members, double
             !run->server && run->class_of[l] == at && !run->liar[l]; /* what it thinks of itself does not count */
         int64_t others = members - own;
         if (fair[i] > 0 && others > 0) {
-            add_steps(&received[id], others * steps_of(run, trust[i], fair[i]));
+            add_steps(&received[id], others * steps_at(run, at * run->largest + i, what));
             add_steps(&counts[id], others);
         }
     }
@@ -73,23 +82,20 @@ static reef_status add_ranks(const reef_run *run, double *received, double *coun
     return status;
 }
 
-reef_status reef_run_trust_received(const reef_run *run, double *received, double *work, reef_error *error)
+static reef_status receive(const reef_run *run, int what, double *received, double *work, reef_error *error)
 {
     reef_status status = REEF_OK;
-    if (!run->trust) {
-        return rfi_fail(error, REEF_E_ARG, "the run keeps no trust (setup.trust)");
-    }
     memset(received, 0, (size_t)run->all * sizeof *received);
     memset(work, 0, (size_t)run->all * sizeof *work);
     if (run->server) { /* of which all ranks know */
-        add_class(run, 0, 1, received, work);
+        add_class(run, what, 0, 1, received, work);
     } else {
         memset(run->members, 0, (size_t)run->agents * sizeof *run->members);
         for (ptrdiff_t k = 0; k < run->own; k++) {
             run->members[run->class_of[k]] += !run->liar[k];
         }
         for (ptrdiff_t i = 0; i < run->classes; i++) {
-            add_class(run, i, run->members[i], received, work);
+            add_class(run, what, i, run->members[i], received, work);
         }
         status = run->ranks ? add_ranks(run, received, work, error) : REEF_OK;
     }
@@ -101,4 +107,20 @@ reef_status reef_run_trust_received(const reef_run *run, double *received, doubl
         received[id] = count > 0 ? (double)sum * step / (double)count : (double)NAN;
     }
     return status;
+}
+
+reef_status reef_run_trust_received(const reef_run *run, double *received, double *work, reef_error *error)
+{
+    return run->trust ? receive(run, TRUST, received, work, error)
+                      : rfi_fail(error, REEF_E_ARG, "the run keeps no trust (setup.trust)");
+}
+
+reef_status reef_run_factor_received(const reef_run *run, reef_test test, double *received, double *work,
+                                     reef_error *error)
+{
+    if (!run->factors || (int)test < 0 || test >= REEF_TESTS) {
+        return rfi_fail(error, REEF_E_ARG,
+                        "the run keeps no factors of tests: it needs setup.trust and a rule that remembers senders");
+    }
+    return receive(run, (int)test, received, work, error);
 }

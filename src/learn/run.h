@@ -128,10 +128,12 @@ struct reef_run {
     bool *class_failed;   /* in the current round */
     int32_t *heard;       /* the senders of a server in this round; or NULL */
     ptrdiff_t classes;
-    reef_state **states;     /* per class (or receiver), for rules with memory; or NULL */
-    double step_scale;       /* steps of size mu that one round is worth, 0: one */
-    double *trust;           /* classes x largest: effective weights of the last combine; or NULL */
-    double *fair;            /* likewise: the weights as they should be */
+    reef_state **states; /* per class (or receiver), for rules with memory; or NULL */
+    double step_scale;   /* steps of size mu that one round is worth, 0: one */
+    double *trust;       /* classes x largest: effective weights of the last combine; or NULL */
+    double *fair;        /* likewise: the weights as they should be */
+    double *
+        factors; /* classes x largest x REEF_TESTS: what tests left of them, for rules that remember senders; or NULL */
     int32_t *trust_senders;  /* whose; at a server by their numbers in the network */
     ptrdiff_t *trust_counts; /* classes */
 
@@ -350,6 +352,9 @@ static inline int64_t rfi_others(const reef_run *run, ptrdiff_t class, ptrdiff_t
 /* Keeps who believed whom: `given` is what the rule's report says of these senders, whose weights the learner has; NULL: nothing. */
 void rfi_keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_number, const int32_t *senders,
                     ptrdiff_t count, const double *given);
+/* And why, if the rule tells. rows: the row of each sender in the report; NULL: in their order. report NULL: nothing was made. */
+void rfi_keep_factors(reef_run *run, ptrdiff_t class_number, ptrdiff_t count, const reef_report *report,
+                      const int32_t *rows);
 /* One aggregation by the server of what those present sent, with weights (K) > 0; trust if wanted. False: no usable message. */
 bool rfi_combine_server(reef_run *run, const double *weights, float *out);
 

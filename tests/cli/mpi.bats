@@ -86,7 +86,7 @@ YAML
 }
 
 @test "trust.csv and models of agents over ranks: the same bytes, after a stop as well" {
-    local small=(--set trust=true --set runs=2 --set "attack=[alie, two_faced]")
+    local small=(--set trust=true --set runs=2 --set "attack=[alie, two_faced]" --set "rule=[ref, mref]")
     "$REEF" run small.yaml -q -o one --no-figures --save-models "${small[@]}"
     for count in 1 2 3; do
         on "$count" small.yaml -q -o "agents$count" --distribute agents --save-models "${small[@]}"
@@ -94,7 +94,7 @@ YAML
         cmp one/trust.csv "agents$count/trust.csv"
         diff -r one/models "agents$count/models"
     done
-    local long=("${small[@]}" --set iterations=4000 --set "rule=[ref]" --set attack=alie --set runs=1)
+    local long=("${small[@]}" --set iterations=10000 --set "rule=[mref]" --set attack=alie --set runs=1)
     "$REEF" run small.yaml -q -o whole --no-figures "${long[@]}"
     on 2 small.yaml -q -o stopped --distribute agents --checkpoint 100 "${long[@]}" &
     job=$!
@@ -148,7 +148,7 @@ YAML
 }
 
 @test "20 random kills, resumed on other numbers of ranks: the bytes of an undisturbed run" {
-    local folder=$BATS_TEST_TMPDIR/killed kills=0 count=2 long=(--set iterations=3000 --set rule=[ref] --set runs=1)
+    local folder=$BATS_TEST_TMPDIR/killed kills=0 count=2 long=(--set iterations=60000 --set rule=[ref] --set runs=1)
     "$REEF" run small.yaml -q -o whole --no-figures "${long[@]}"
     for _ in $(seq 60); do
         on "$count" small.yaml -q -o "$folder" --distribute agents --checkpoint 100 --resume "${long[@]}" 2>/dev/null &

@@ -193,6 +193,35 @@ static void trust_is_that_of_the_senders(void **state)
     close_world(&w);
 }
 
+/* A rule that remembers says why: copies of one honest agent share a voice, and who is honest is believed without a word. */
+static void trust_says_why(void **state)
+{
+    static const char text[] = "agents: 12\ngraph: complete\nproblem: {kind: lms, dimension: 10}\n"
+                               "strategy: diffusion:mu=0.02,batch=16\nrule: mref\nliars: 3\ntrust: true\n"
+                               "attack: [mimic, additive:delta=10]\niterations: 200\nsteady: 50\nruns: 2\n";
+    static const char *const said[] = {"copies leaves 0.2", "gate leaves 0.00"};
+    world w;
+    (void)state;
+    open_world(&w, text, 1);
+    (void)run_in(&w, NULL);
+    rfi_file file = read_result(&w, "trust.csv");
+    const char *at = strchr((char *)file.bytes, '\n') + 1;
+    int silent = 0;
+    for (int row = 0; row < 24; row++, at = strchr(at, '\n') + 1) {
+        char line[200] = "";
+        memcpy(line, at, (size_t)(strchr(at, '\n') - at));
+        const char *why = strrchr(line, ',') + 1;
+        char *rest = strchr(strchr(line, ',') + 1, ','); /* behind cell and attack */
+        (void)strtol(rest + 1, &rest, 10);
+        bool liar = strtol(rest + 1, NULL, 10) == 1;
+        silent += why[0] == '\0';
+        CHECK(!liar || strncmp(why, said[row / 12], strlen(said[row / 12])) == 0, "%s", line);
+    }
+    CHECK(silent >= 14 && silent <= 12 - 4 + 12 - 3, "%d of 24 are believed", silent); /* in the first cell one is copied */
+    rfi_file_free(NULL, &file);
+    close_world(&w);
+}
+
 static void changed_experiments_reuse_nothing(void **state)
 {
     (void)state;
@@ -225,8 +254,8 @@ static void damaged_cells_are_run_again(void **state)
     rfi_outcome read;
     char path[SCRATCH_PATH];
     scratch_open(&s);
-    assert_true(rfi_outcome_init(&outcome, NULL, &numbers, wanted, 0));
-    assert_true(rfi_outcome_init(&read, NULL, &numbers, wanted, 0));
+    assert_true(rfi_outcome_init(&outcome, NULL, &numbers, wanted, 0, 0));
+    assert_true(rfi_outcome_init(&read, NULL, &numbers, wanted, 0, 0));
     outcome.repetitions = 3;
     outcome.moments[1] = (rfi_moments){0.1, INFINITY};
     outcome.moments[2] = (rfi_moments){-1e-300, NAN};
@@ -278,8 +307,8 @@ static void blocks_merge_to_the_statistics_of_all(void **state)
     for (ptrdiff_t cut = 1; cut < COUNT(x); cut++) {
         rfi_outcome sum;
         rfi_outcome part;
-        assert_true(rfi_outcome_init(&sum, NULL, &numbers, wanted, 0));
-        assert_true(rfi_outcome_init(&part, NULL, &numbers, wanted, 0));
+        assert_true(rfi_outcome_init(&sum, NULL, &numbers, wanted, 0, 0));
+        assert_true(rfi_outcome_init(&part, NULL, &numbers, wanted, 0, 0));
         for (int side = 0; side < 2; side++) {
             part.repetitions = side ? COUNT(x) - cut : cut;
             part.moments[0] = rfi_moments_of(side ? x + cut : x, part.repetitions);
@@ -365,6 +394,7 @@ int main(void)
         cmocka_unit_test(resume_gives_the_same_bytes),
         cmocka_unit_test(all_results_survive_a_stop),
         cmocka_unit_test(trust_is_that_of_the_senders),
+        cmocka_unit_test(trust_says_why),
         cmocka_unit_test(changed_experiments_reuse_nothing),
         cmocka_unit_test(damaged_cells_are_run_again),
         cmocka_unit_test(blocks_merge_to_the_statistics_of_all),

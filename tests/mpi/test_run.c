@@ -170,6 +170,13 @@ static void check_metrics(const world *a, const world *b, bool trust, const char
         for (ptrdiff_t k = 0; k < AGENTS; k++) {
             check_number(received[1][k], received[0][k], "trust received", what);
         }
+        for (int test = 0; test < REEF_TESTS; test++) {
+            reef_status known = reef_run_factor_received(a->run, (reef_test)test, received[0], work, &error);
+            REQUIRE(reef_run_factor_received(b->run, (reef_test)test, received[1], work, &error) == known, "%s", what);
+            for (ptrdiff_t k = 0; known == REEF_OK && k < AGENTS; k++) {
+                check_number(received[1][k], received[0][k], "what a test left", what);
+            }
+        }
     }
 }
 
