@@ -193,7 +193,7 @@ YAML
 @test "models are files that can be merged, arrays can be read, trust is a table" {
     "$REEF" run small.yaml -q -o r --no-figures --npy --save-models --set trust=true
     [ "$(wc -l <r/trust.csv)" -eq $((1 + 4 * 8)) ]
-    [ "$(head -n 1 r/trust.csv)" = "cell,rule,liars,agent,liar,trust,trust_se" ]
+    [ "$(head -n 1 r/trust.csv)" = "cell,rule,liars,agent,liar,trust,trust_se,why" ]
     run -0 "$REEF" aggregate r/models/cell-*.safetensors -o merged.safetensors
     [[ "$output" == *"in 2 tensors of 4 files"* ]]
     run -0 "$REEF" aggregate --rule mean r/arrays/msd.npy -o copy.npy

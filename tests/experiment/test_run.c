@@ -217,7 +217,8 @@ static void trust_says_why(void **state)
         silent += why[0] == '\0';
         CHECK(!liar || strncmp(why, said[row / 12], strlen(said[row / 12])) == 0, "%s", line);
     }
-    CHECK(silent >= 14 && silent <= 12 - 4 + 12 - 3, "%d of 24 are believed", silent); /* in the first cell one is copied */
+    CHECK(silent >= 14 && silent <= 12 - 4 + 12 - 3, "%d of 24 are believed",
+          silent); /* in the first cell one is copied */
     rfi_file_free(NULL, &file);
     close_world(&w);
 }
