@@ -273,12 +273,14 @@ static void print_trust(const request *r, const reef_merge_report *report, FILE 
     }
 }
 
-/* Written beside it, then renamed: a table that was there stays whole. */
+/* Written beside it, then renamed: a table that was there stays whole. A pipe or a device is written to as it is. */
 static int write_trust(const request *r, const reef_merge_report *report)
 {
     char beside[4096];
+    struct stat found;
+    bool direct = stat(r->trust, &found) == 0 && !S_ISREG(found.st_mode);
     int length = snprintf(beside, sizeof beside, "%s.%ld.tmp", r->trust, (long)getpid());
-    FILE *to = length < (int)sizeof beside ? fopen(beside, "wx") : NULL;
+    FILE *to = direct ? fopen(r->trust, "w") : length < (int)sizeof beside ? fopen(beside, "wx") : NULL;
     if (!to) {
         fprintf(stderr, "reef aggregate: %s: cannot open: %s\n", r->trust,
                 length < (int)sizeof beside ? strerror(errno) : "the path is too long");
@@ -287,9 +289,11 @@ static int write_trust(const request *r, const reef_merge_report *report)
     print_trust(r, report, to);
     bool bad = ferror(to) != 0;
     bad = fclose(to) != 0 || bad;
-    if (bad || rename(beside, r->trust) != 0) {
+    if (bad || (!direct && rename(beside, r->trust) != 0)) {
         fprintf(stderr, "reef aggregate: %s: cannot write: %s\n", r->trust, strerror(errno));
-        (void)remove(beside);
+        if (!direct) {
+            (void)remove(beside);
+        }
         return EXIT_FAILED;
     }
     return EXIT_DONE;

@@ -127,6 +127,20 @@ five() {
     run -0 "$REEF" aggregate --drop-bad 1.st short.st 2.st -o out.st
 }
 
+@test "the table of trust goes into a pipe as it is, and replaces a file as a whole" {
+    five
+    mkfifo pipe
+    cat pipe >heard &
+    run -0 "$REEF" aggregate ?.st -o out.st --quiet --trust pipe
+    wait
+    [ -p pipe ]
+    [ "$(head -n 1 heard)" = "file,weight,trust,rejected,fate,why" ]
+    echo old >trust.csv
+    run -0 "$REEF" aggregate ?.st -o out.st --quiet --trust trust.csv
+    cmp heard trust.csv
+    [ -z "$(find . -name '*.tmp')" ]
+}
+
 @test "what cannot be read: exit 3; what cannot be written: exit 1; nothing left behind" {
     five
     run -3 --separate-stderr "$REEF" aggregate 1.st nothing.st -o out.st
