@@ -77,14 +77,14 @@ double rfi_alie_z(ptrdiff_t honest, ptrdiff_t liars, bool all)
     return rfi_normal_quantile(share < margin ? margin : share > 1 - margin ? 1 - margin : share);
 }
 
-/* Each liar's own noise, or zeros. */
+/* Each liar's own noise. */
 static void draw(const alie_params *p, const reef_attack_view *view, float *out)
 {
     for (ptrdiff_t r = 0; r < view->lanes; r++) {
         rfi_rng rng;
         rfi_attack_rng(view, r, view->liar, view->round, &rng);
         for (ptrdiff_t i = r; i < view->length; i += view->lanes) {
-            out[i] = p->jitter > 0 ? rfi_to_float(p->jitter * rfi_rng_normal(&rng)) : 0;
+            out[i] = rfi_to_float(p->jitter * rfi_rng_normal(&rng));
         }
     }
 }
@@ -97,12 +97,15 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     double deviation[RFI_ATTACK_BLOCK];
     bool other_side = p->period > 0 && view->round / p->period % 2;
     z = (p->sign == MINUS) != other_side ? -z : z;
-    draw(p, view, out);
+    if (p->jitter > 0) {
+        draw(p, view, out);
+    }
     for (ptrdiff_t from = 0; from < view->length; from += RFI_ATTACK_BLOCK) {
         ptrdiff_t count = rfi_block_count(view, from);
         rfi_attack_moments(view, from, count, mean, deviation);
         for (ptrdiff_t i = 0; i < count; i++) {
-            out[from + i] = rfi_to_float(mean[i] + (z + (double)out[from + i]) * deviation[i]);
+            double own = p->jitter > 0 ? (double)out[from + i] : 0;
+            out[from + i] = rfi_to_float(mean[i] + (z + own) * deviation[i]);
         }
     }
     return true;
