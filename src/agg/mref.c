@@ -229,9 +229,10 @@ static void geometric_median(const reef_points *points, double *share)
     }
 }
 
-static const rfi_mref_tolerance tolerance = {.wider = 0.25, .apart = 3, .apart_few = 35};
+static const rfi_mref_tolerance tolerance = {
+    .wider = RFI_MREF_SPREAD_WIDER, .apart = RFI_MREF_SPREAD_APART, .apart_few = RFI_MREF_SPREAD_APART_FEW};
 static const rfi_mref_tolerance first_tolerance = {
-    .wider = 1, .apart = RFI_MREF_SPLIT_APART, .apart_few = RFI_MREF_SPLIT_APART_FEW};
+    .wider = RFI_MREF_SPREAD_WIDER_FIRST, .apart = RFI_MREF_SPLIT_APART, .apart_few = RFI_MREF_SPLIT_APART_FEW};
 
 static rfi_mref_round begin_round(const rfi_mref_params *p, rfi_recall *recall, double scale)
 {

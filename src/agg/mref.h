@@ -72,7 +72,12 @@ enum { RFI_MREF_SPLIT_ROWS = 8, RFI_MREF_SPLIT_GROUP = 2, RFI_MREF_SPLIT_CUTS = 
 #define RFI_MREF_SPLIT_NOISE 2.0
 
 /* What H = 1 changes beside. Where honest agents differ for good averaging longer does not help, so the split has to go nearer to what chance
- * does (two groups of noise are 3 + 45 / n apart once in 10^4 cuts). Windows need hardly more room: their scale S has grown already. */
+ * does (two groups of noise are 3 + 45 / n apart once in 10^4 cuts). Windows need hardly more room: their scale S has grown already. The
+ * first form of the rule doubled the bounds of windows, and its split was no keener. */
+#define RFI_MREF_SPREAD_WIDER 0.25
+#define RFI_MREF_SPREAD_APART 3.0
+#define RFI_MREF_SPREAD_APART_FEW 35.0
+#define RFI_MREF_SPREAD_WIDER_FIRST 1.0
 typedef struct rfi_mref_tolerance {
     double wider;            /* bounds of windows and rhythm grow by this part */
     double apart, apart_few; /* the split needs apart + apart_few / n */
