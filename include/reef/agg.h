@@ -104,6 +104,8 @@ typedef enum reef_test {
     REEF_TEST_COPIES, /* others send the same: one over their number, itself counted */
     REEF_TESTS
 } reef_test;
+/* "gate", "short window", ..., "copies"; NULL out of range. */
+REEF_API const char *reef_test_name(reef_test test);
 /* What a test left of an agent's weight, 0 to 1; 1 also if the rule has no tests or the row was left out. */
 REEF_API double reef_report_factor(const reef_report *report, ptrdiff_t row, reef_test test);
 /* The test that lowered an agent's weight most; REEF_TESTS if none did. */

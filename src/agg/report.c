@@ -153,9 +153,15 @@ reef_test reef_report_cause(const reef_report *report, ptrdiff_t row)
     return cause;
 }
 
+const char *reef_test_name(reef_test test)
+{
+    static const char *const names[REEF_TESTS] = {"gate",  "short window", "middle window", "long window",
+                                                  "split", "rhythm",       "energy",        "copies"};
+    return (int)test >= 0 && test < REEF_TESTS ? names[test] : NULL;
+}
+
 size_t reef_report_explain(const reef_report *report, ptrdiff_t row, char *text, size_t size)
 {
-    static const char *const names[] = {"gate", "window", "window", "window", "split", "rhythm", "energy", "copies"};
     reef_test cause = reef_report_cause(report, row);
     size_t used = 0;
     if (size > 0) {
@@ -164,9 +170,10 @@ size_t reef_report_explain(const reef_report *report, ptrdiff_t row, char *text,
     if (cause == REEF_TESTS) {
         return 0;
     }
-    rfi_append(text, size, &used, "%s", names[cause]);
-    if (cause >= REEF_TEST_SHORT && cause <= REEF_TEST_LONG) {
-        rfi_append(text, size, &used, " %lld", (long long)report->windows[cause - REEF_TEST_SHORT].rounds);
+    if (cause >= REEF_TEST_SHORT && cause <= REEF_TEST_LONG) { /* its length says more than its name */
+        rfi_append(text, size, &used, "window %lld", (long long)report->windows[cause - REEF_TEST_SHORT].rounds);
+    } else {
+        rfi_append(text, size, &used, "%s", reef_test_name(cause));
     }
     rfi_append(text, size, &used, " leaves %.2f", reef_report_factor(report, row, cause));
     return used;

@@ -8,8 +8,6 @@
 /* The test that left least of an agent's weight, on average, like reef_report_explain; nothing if all left nearly everything. */
 static void add_why(const rfi_outcome *o, ptrdiff_t agent, rfi_text *text)
 {
-    static const char *const names[REEF_TESTS] = {"gate",  "short window", "middle window", "long window",
-                                                  "split", "rhythm",       "energy",        "copies"};
     int cause = -1;
     double least = 0.95;
     for (int test = 0; o->views > 1 && test < REEF_TESTS; test++) {
@@ -18,7 +16,7 @@ static void add_why(const rfi_outcome *o, ptrdiff_t agent, rfi_text *text)
         least = left < least ? left : least;
     }
     if (cause >= 0) {
-        rfi_text_add(text, "%s leaves %.2f", names[cause], least);
+        rfi_text_add(text, "%s leaves %.2f", reef_test_name((reef_test)cause), least);
     }
 }
 

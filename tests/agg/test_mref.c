@@ -198,6 +198,8 @@ static void the_report_says_why(void **state)
     assert_non_null(strstr(text, "leaves 0.0"));
     assert_int_equal(reef_report_explain(k.report, 0, NULL, 0), strlen(text));
     assert_true(reef_report_factor(k.report, -1, REEF_TEST_GATE) == 1);
+    assert_string_equal(reef_test_name(REEF_TEST_MIDDLE), "middle window");
+    assert_null(reef_test_name(REEF_TESTS));
     fill(&k, 100, 0, 0);
     k.x[(N - 1) * M] += 1000; /* an honest agent, once */
     apply(&k, 0);
