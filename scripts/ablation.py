@@ -5,23 +5,13 @@ Usage: scripts/ablation.py REEF [FOLDER] [OPTION ...]
 
 Runs experiments/mref_ablation.yaml and mref_ablation_settings.yaml with the command REEF (results in FOLDER, default
 results/ablation; what is there already is not run again), options are handed on, and prints the table in Markdown."""
-import csv
-import pathlib
-import subprocess
 import sys
+
+import results
 
 FILES = ("mref_ablation", "mref_ablation_settings")
 ABOUT = (("liars", "%s liars"), ("strategy.batch", "batches of %s"), ("attack", "`%s`"))
 PLACE = (("agents", "K = %s"), ("graph", "`%s`"), ("problem.heterogeneity", "honest agents differ by %s"))
-
-
-def run(reef, name, folder, options):
-    experiment = pathlib.Path(__file__).parent.parent / "experiments" / (name + ".yaml")
-    print(name, file=sys.stderr, flush=True)
-    subprocess.run([reef, "run", str(experiment), "--resume", "--no-figures", "--quiet", "-o", str(folder / name), *options],
-                   check=True)
-    with open(folder / name / "summary.csv", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def setting(row):
@@ -42,9 +32,12 @@ def collect(rows):
 
 
 def main():
-    reef = sys.argv[1]
-    folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "results/ablation")
-    table = collect([row for name in FILES for row in run(reef, name, folder, sys.argv[3:])])
+    reef, folder, options = results.arguments(__doc__, "results/ablation")
+    rows = []
+    for name in FILES:
+        print(name, file=sys.stderr, flush=True)
+        rows += results.summary(reef, name, folder / name, options)
+    table = collect(rows)
     whole = table.pop("nothing")
     print("%d settings\n\n| part | lost | where | won without it | where |\n|---|---|---|---|---|" % len(whole))
     worth = {part: {s: found[s] - whole[s] for s in whole} for part, found in table.items()}

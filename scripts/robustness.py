@@ -5,12 +5,12 @@ Usage: scripts/robustness.py REEF [FOLDER] [OPTION ...]
 
 Runs experiments/robustness.yaml with the command REEF for every rule and number of liars (results in FOLDER, default
 results/robustness; what is there already is not run again), options are handed on, and prints the table in Markdown. With gnuplot a picture of it is put in FOLDER."""
-import csv
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
+
+import results
 
 LIARS = (3, 8, 14)
 RULES = ("mean", "median", "trimmed:f={f}", "meamed:f={f}", "geomed", "krum:f={f}", "multikrum:f={f}", "bulyan:f={b}",
@@ -31,15 +31,12 @@ def rules_for(liars):
 
 def run(reef, folder, liars, options):
     """The rows of all rules, each from a folder of its own, so that a rule that changed can be run alone."""
-    experiment = pathlib.Path(__file__).parent.parent / "experiments" / "robustness.yaml"
     rows = []
     for rule in rules_for(liars):
         print("%d liars: %s" % (liars, rule), file=sys.stderr, flush=True)
-        results = folder / str(liars) / re.sub(r"[^a-z0-9.=]+", "_", rule)
-        subprocess.run([reef, "run", str(experiment), "--resume", "--no-figures", "--quiet", "-o", str(results), "--set",
-                        "liars=%d" % liars, "--set", 'rule=["%s"]' % rule, *options], check=True)
-        with open(results / "summary.csv", newline="") as file:
-            rows += [dict(row, rule=rule) for row in csv.DictReader(file)]
+        own = folder / str(liars) / re.sub(r"[^a-z0-9.=]+", "_", rule)
+        wanted = ["--set", "liars=%d" % liars, "--set", 'rule=["%s"]' % rule, *options]
+        rows += [dict(row, rule=rule) for row in results.summary(reef, "robustness", own, wanted)]
     return rows
 
 
@@ -93,11 +90,10 @@ def draw(panels, path):
 
 
 def main():
-    reef = sys.argv[1]
-    folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "results/robustness")
+    reef, folder, options = results.arguments(__doc__, "results/robustness")
     panels = []
     for liars in LIARS:
-        rows = run(reef, folder, liars, sys.argv[3:])
+        rows = run(reef, folder, liars, options)
         for batch in ("1", "16"):
             table, attacks = excess_of(rows, batch)
             print_table(table, attacks, liars, batch)
