@@ -106,12 +106,12 @@ static world make_world(const bench_case *c, ptrdiff_t agents)
     must(reef_context_create(&w.context, NULL, &error), &error);
     must(reef_context_set_threads(w.context, c->threads, &error), &error);
     must(reef_problem_create(w.context, &w.problem, "lms:dimension=10,noise=0.01", agents, 1, &error), &error);
-    must(reef_graph_create_in(w.context, &w.graph, c->graph, agents, 1, &error), &error);
+    must(reef_graph_create(w.context, &w.graph, c->graph, agents, 1, &error), &error);
     if (c->own) {
         disturb_weights(w.graph, agents);
     }
     must(reef_links_create(w.context, &w.links, "static", (const reef_graph *const *)&w.graph, 1, 1, &error), &error);
-    must(reef_agg_create_in(w.context, &w.rule, c->rule, &error), &error);
+    must(reef_agg_create(w.context, &w.rule, c->rule, &error), &error);
     const reef_run_setup setup = {
         .problem = w.problem, .strategy = "diffusion:mu=0.01", .rule = w.rule, .links = w.links, .lanes = c->lanes};
     must(reef_run_create(w.context, &w.run, &setup, &error), &error);

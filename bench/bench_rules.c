@@ -3,7 +3,8 @@
  * Each line is one rule on one configuration (number of rows K, threads, data, type, alignment). In every repeat all rules of a
  * configuration run once, one after the other, the mean and a plain reading of all bytes among them, so that what else the machine does
  * hits them alike; reported is the time of a rule over that of the mean, from the smallest times and from the medians. Times are
- * wall-clock times of the public call reef_plan_apply with its default options.
+ * wall-clock times of the public call reef_plan_apply with its default options. Beside each line are the instruction set of its kernels
+ * (REEF_ISA caps it) and the goal that docs/performance.md speaks of, where there is one.
  *
  * usage: bench_rules [--megabytes N] [--repeats N] [--cpu] [--rules TEXT] [--json FILE] [K...]
  *   --megabytes N   of rows, 500 unless told: more than the caches hold
@@ -26,8 +27,8 @@
 
 enum { ROWS_MAX = 1024, REPEATS_MAX = 99, THREADS_MAX = 64 };
 
-typedef enum data_kind { CLEAN, FAR, TAILS, EDGE } data_kind;
-static const char *const data_names[] = {"clean", "20% far", "t2 tails", "20% at edge"};
+typedef enum data_kind { CLEAN, FAR, TAILS, EDGE, PAIRS } data_kind;
+static const char *const data_names[] = {"clean", "20% far", "t2 tails", "20% at edge", "in pairs"};
 
 /* Data in memory: what all cases of one configuration share. */
 typedef struct layout {
@@ -37,8 +38,8 @@ typedef struct layout {
 } layout;
 
 static const layout layouts[] = {
-    {CLEAN, false, false}, {CLEAN, true, false}, {FAR, false, false},
-    {TAILS, false, false}, {EDGE, false, false}, {CLEAN, false, true},
+    {CLEAN, false, false}, {CLEAN, true, false}, {FAR, false, false},   {TAILS, false, false},
+    {EDGE, false, false},  {CLEAN, false, true}, {PAIRS, false, false},
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
@@ -80,7 +81,33 @@ static const bench_case cases[] = {
     {.name = "ref", .spec = "ref", .layout = 3},
     {.name = "ref", .spec = "ref", .layout = 4},
     {.name = "ref", .spec = "ref", .layout = 5},
+    {.name = "krum", .spec = "krum:f=20%", .layout = 2, .when = SQUARE},
+    {.name = "krum", .spec = "krum:f=20%", .layout = 6, .when = SQUARE},
 };
+
+/* A ratio aimed at, for so many rows of some data: over the mean, or over another case. */
+typedef struct goal {
+    const char *name, *data, *over;
+    ptrdiff_t rows;
+    double avx2, avx512;
+} goal;
+
+static const goal goals[] = {
+    {"krum", "clean", "mean", 32, 2.4, 2.0},
+    {"geomed", "clean", "mean", 32, 3.0, 2.6},
+    {"vref", "clean", "mean", 32, 3.0, 2.6},
+    {"vref, blocks", "clean", "mean", 32, 2.5, 2.0},
+    {"mref, sketch", "clean", "mean", 32, 2.0, 1.8},
+    {"ref", "clean", "mean", 32, 1.6, 1.4},
+    {"ref, AVX2", "clean", "mean", 32, 1.6, 1.4},
+    {"ref", "clean", "mean", 16, 2.0, 2.0},
+    {"ref", "clean", "mean", 8, 2.4, 2.4},
+    {"ref, trust", "clean", "ref", 32, 1.15, 1.15},
+    {"median, trust", "clean", "median", 32, 1.25, 1.25},
+    {"median, trust", "clean", "median", 8, 1.5, 1.5},
+    {"ref", "20% at edge", "mean", 32, 2.0, 2.0},
+};
+enum { GOALS = sizeof goals / sizeof goals[0] };
 enum { CASES = sizeof cases / sizeof cases[0], MEAN = 0 };
 
 typedef struct bench {
@@ -94,9 +121,11 @@ typedef struct bench {
     double *out;
     double times[CASES][REPEATS_MAX];
     ptrdiff_t passes[CASES]; /* over the rows */
+    const char *isa[CASES];  /* instruction set of the kernels */
     int repeats;
     bool cpu;         /* processor time per thread, not wall-clock time */
     const char *only; /* rules whose name contains it */
+    char *usual_isa;  /* REEF_ISA as it was, NULL: not set */
     FILE *json;
 } bench;
 
@@ -120,16 +149,19 @@ static void make_noise(float *noise)
     }
 }
 
-/* Centre 0.3 N(0,1) per coordinate, agents 0.01 N(0,1) around it; what liars and tails do depends on the kind. */
+/* Centre 0.3 N(0,1) per coordinate, agents 0.01 N(0,1) around it; what malicious rows and tails do depends on the kind. */
 static float value_of(const bench *b, data_kind kind, ptrdiff_t l, ptrdiff_t m)
 {
     float centre = 0.3F * b->noise[(m * 7919) & (NOISE - 1)];
     float own = b->noise[(kind == TAILS ? NOISE : 0) + ((m + l * 77773) & (NOISE - 1))];
-    bool liar = l < b->k / 5;
-    if (kind == FAR && liar) {
+    bool malicious = l < b->k / 5;
+    if (kind == FAR && malicious) {
         return centre + 1 + 0.01F * (float)(l % 30);
     }
-    if (kind == EDGE && liar) {
+    if (kind == PAIRS) { /* every row has another close to it */
+        return centre + 0.01F * b->noise[(m + l / 2 * 77773) & (NOISE - 1)] + 1e-6F * own;
+    }
+    if (kind == EDGE && malicious) {
         return centre + 0.01F * (4.2F + 1.8F * (float)((m * 31 + l * 17) % 97) / 97);
     }
     return centre + 0.01F * own;
@@ -252,16 +284,21 @@ static void prepare(bench *b, int i, reef_context *context, runner *r)
     if (!c->spec) {
         return;
     }
-    check(reef_agg_create_in(context, &r->agg, c->spec, &error), &error);
+    check(reef_agg_create(context, &r->agg, c->spec, &error), &error);
     reef_shape shape = {
         .rows = b->k, .segments = 1, .lengths = &b->m, .dtype = layouts[b->layout].wide ? REEF_F64 : REEF_F32};
     if (c->isa) {
         setenv("REEF_ISA", c->isa, 1);
     }
+    b->isa[i] = reef_system_facts().instructions;
     check(reef_plan_create(&r->plan, r->agg, &shape, &error), &error);
-    unsetenv("REEF_ISA");
+    if (b->usual_isa) {
+        setenv("REEF_ISA", b->usual_isa, 1);
+    } else {
+        unsetenv("REEF_ISA");
+    }
     if (c->report) {
-        check(reef_report_create(&r->report, b->k, &error), &error);
+        check(reef_report_create(NULL, &r->report, b->k, &error), &error);
     }
     for (ptrdiff_t l = 0; l < b->k; l++) {
         r->rows[l] = row_of(b, l);
@@ -338,30 +375,57 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double ratio_of(const bench *b, int i)
+{
+    return b->times[i][0] / b->times[MEAN][0];
+}
+
+/* The goal of a line as a multiple of the mean, 0: none. One over another case is taken from what that one took in this run. */
+static double goal_of(const bench *b, int i, const char *data)
+{
+    for (int g = 0; g < GOALS; g++) {
+        if (goals[g].rows != b->k || strcmp(goals[g].name, cases[i].name) != 0 || strcmp(goals[g].data, data) != 0) {
+            continue;
+        }
+        double ratio = strncmp(b->isa[i], "avx512", 6) == 0 ? goals[g].avx512 : goals[g].avx2;
+        for (int j = 0; j < CASES; j++) {
+            if (strcmp(cases[j].name, goals[g].over) == 0 && wanted(b, j)) {
+                return ratio * ratio_of(b, j);
+            }
+        }
+    }
+    return 0;
+}
+
 static void print_line(const bench *b, int i)
 {
     const bench_case *c = &cases[i];
     const layout *form = &layouts[b->layout];
     const double *times = b->times[i];
-    double least = times[0] / b->times[MEAN][0];
+    double least = ratio_of(b, i);
     double middle = times[b->repeats / 2] / b->times[MEAN][b->repeats / 2];
     double nanoseconds = 1e9 * times[0] / (double)b->m;
     double gigabytes = 1e-9 * (double)width(b) * (double)(b->k * b->m) / times[0];
     char data[40];
     snprintf(data, sizeof data, "%s%s%s", data_names[form->kind], form->shifted ? ", +16 bytes" : "",
              form->wide ? ", float64" : "");
-    printf("%5td  %7d  %-13s  %-18s  %6.2fx  %6.2fx  %9.2f  %6.1f", b->k, b->threads, c->name, data, least, middle,
-           nanoseconds, gigabytes);
+    char aim[16] = "";
+    double aimed = goal_of(b, i, data);
+    if (aimed > 0) {
+        snprintf(aim, sizeof aim, "%.2fx", aimed);
+    }
+    printf("%5td  %7d  %-13s  %-18s  %-8s  %6.2fx  %6s  %6.2fx  %9.2f  %6.1f", b->k, b->threads, c->name, data,
+           b->isa[i] ? b->isa[i] : "", least, aim, middle, nanoseconds, gigabytes);
     printf(b->passes[i] > 1 ? "  %6td\n" : "\n", b->passes[i]);
     fflush(stdout);
     if (b->json) {
-        fprintf(
-            b->json,
-            "{\"rows\": %td, \"threads\": %d, \"case\": \"%s\", \"spec\": \"%s\", \"data\": \"%s\", \"passes\": %td, "
-            "\"ratio_min\": %.4f, \"ratio_median\": %.4f, \"ns_per_coordinate\": %.4f, "
-            "\"gigabytes_per_second\": %.3f}\n",
-            b->k, b->threads, c->name, c->spec ? c->spec : "", data, b->passes[i], least, middle, nanoseconds,
-            gigabytes);
+        fprintf(b->json,
+                "{\"rows\": %td, \"threads\": %d, \"case\": \"%s\", \"spec\": \"%s\", \"data\": \"%s\", \"isa\": "
+                "\"%s\", \"passes\": "
+                "%td, \"ratio_min\": %.4f, \"goal\": %.4f, \"ratio_median\": %.4f, \"ns_per_coordinate\": %.4f, "
+                "\"gigabytes_per_second\": %.3f}\n",
+                b->k, b->threads, c->name, c->spec ? c->spec : "", data, b->isa[i] ? b->isa[i] : "", b->passes[i],
+                least, aimed, middle, nanoseconds, gigabytes);
         fflush(b->json);
     }
 }
@@ -448,6 +512,8 @@ int main(int argc, char **argv)
     ptrdiff_t rows[64];
     int count = 0;
     b.repeats = 7;
+    const char *isa = getenv("REEF_ISA");
+    b.usual_isa = isa ? strdup(isa) : NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--megabytes") == 0) {
             bytes = 1e6 * (double)number_after(argc, argv, &i);
@@ -472,11 +538,12 @@ int main(int argc, char **argv)
     }
     make_noise(b.noise);
     printf("Time of each rule over the time of the mean of the same rows, %.0f MB.\n\n", 1e-6 * bytes);
-    printf("%5s  %7s  %-13s  %-18s  %7s  %7s  %9s  %6s  %6s\n", "K", "threads", "rule", "data", "min", "median",
-           "ns/coord", "GB/s", "passes");
+    printf("%5s  %7s  %-13s  %-18s  %-8s  %7s  %6s  %7s  %9s  %6s  %6s\n", "K", "threads", "rule", "data", "ISA", "min",
+           "goal", "median", "ns/coord", "GB/s", "passes");
     for (int i = 0; i < (count ? count : (int)(sizeof usual / sizeof usual[0])); i++) {
         run_rows(&b, count ? rows[i] : usual[i], bytes, (int)processors());
     }
     free(b.noise);
+    free(b.usual_isa);
     return b.json && fclose(b.json) != 0;
 }

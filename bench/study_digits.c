@@ -1,11 +1,11 @@
 /* A study, not a benchmark of speed: final accuracy on handwritten digits for rules against attacks.
  *
- * 20 agents with a server (exchange=update), digits of UCI spread over them, 0, 20 and 40 % liars at random places. Every cell is the
- * mean over seeds with its standard error; the same seed has the same data, partition and liars for every rule, so that cells of a
- * column are paired. Rules that must be told the number of liars are told it; without an attack they expect 40 %.
+ * 20 agents with a server (exchange=update), digits of UCI spread over them, 0, 20 and 40 % malicious at random places. Every cell is the
+ * mean over seeds with its standard error; the same seed has the same data, partition and malicious agents for every rule, so that cells of a
+ * column are paired. Rules that must be told the number of malicious agents are told it; without an attack they expect 40 %.
  *
  * usage: study_digits [--problem SPEC] [--strategy SPEC] [--rounds N] [--seeds N] [--show accuracy|trust] [--rule TEXT]
- * prints one table in Markdown: accuracy at the end in per cent, or the trust given to liars (fair share: 100), the mean over rounds.
+ * prints one table in Markdown: accuracy at the end in per cent, or the trust given to malicious agents (fair share: 100), the mean over rounds.
  * --rule: only rules whose name contains TEXT.
  */
 #include <reef/reef.h>
@@ -25,14 +25,14 @@ static const char *const rules[] = {
 static const char *const attacks[] = {
     "sign_flip", "alie", "ipm", "additive:delta=1,direction=gaussian", "label_flip",
 };
-static const int liar_counts[] = {4, 8};
+static const int malicious_counts[] = {4, 8};
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 typedef struct study {
     const char *problem;
     const char *strategy;
     int rounds, seeds;
-    bool trust;       /* of liars, instead of the accuracy */
+    bool trust;       /* of malicious agents, instead of the accuracy */
     const char *only; /* part of a rule's name */
 } study;
 
@@ -58,7 +58,7 @@ static double accuracy_at_end(const study *s, reef_run *run)
 }
 
 /* Looked at twenty times. */
-static double trust_of_liars(const study *s, reef_run *run)
+static double trust_of_malicious(const study *s, reef_run *run)
 {
     enum { LOOKS = 20 };
     reef_error error;
@@ -67,25 +67,25 @@ static double trust_of_liars(const study *s, reef_run *run)
     for (int i = 0; i < LOOKS; i++) {
         must(reef_run_step(run, s->rounds / LOOKS, &error), &error);
         must(reef_run_trust_facts(run, &facts, &error), &error);
-        sum += facts.liars;
+        sum += facts.malicious_count;
     }
     return 100 * sum / LOOKS;
 }
 
 /* One run. attack NULL: nobody lies. */
-static double run_once(const study *s, const char *rule, const char *attack, int liars, uint64_t seed)
+static double run_once(const study *s, const char *rule, const char *attack, int malicious_count, uint64_t seed)
 {
     reef_error error;
     reef_problem *problem = NULL;
     reef_agg *agg = NULL;
     reef_attack *lies = NULL;
     reef_run *run = NULL;
-    bool liar[AGENTS] = {false};
-    for (int i = 0; i < liars; i++) { /* 7 and 20 have no common divisor: all different */
-        liar[(7 * i + (int)seed) % AGENTS] = true;
+    bool malicious[AGENTS] = {false};
+    for (int i = 0; i < malicious_count; i++) { /* 7 and 20 have no common divisor: all different */
+        malicious[(7 * i + (int)seed) % AGENTS] = true;
     }
     must(reef_problem_create(NULL, &problem, s->problem, AGENTS, seed, &error), &error);
-    must(reef_agg_create(&agg, rule, &error), &error);
+    must(reef_agg_create(NULL, &agg, rule, &error), &error);
     if (attack) {
         must(reef_attack_create(NULL, &lies, attack, &error), &error);
     }
@@ -93,11 +93,11 @@ static double run_once(const study *s, const char *rule, const char *attack, int
                                   .strategy = s->strategy,
                                   .rule = agg,
                                   .attack = lies,
-                                  .liar = liar,
+                                  .malicious = malicious,
                                   .seed = seed,
                                   .trust = s->trust};
     must(reef_run_create(NULL, &run, &setup, &error), &error);
-    double found = s->trust ? trust_of_liars(s, run) : accuracy_at_end(s, run);
+    double found = s->trust ? trust_of_malicious(s, run) : accuracy_at_end(s, run);
     reef_run_destroy(&run);
     reef_attack_destroy(&lies);
     reef_agg_destroy(&agg);
@@ -105,7 +105,7 @@ static double run_once(const study *s, const char *rule, const char *attack, int
     return found;
 }
 
-static cell run_cell(const study *s, const char *pattern, const char *attack, int liars)
+static cell run_cell(const study *s, const char *pattern, const char *attack, int malicious_count)
 {
     char rule[SPEC_SIZE];
     double sum = 0;
@@ -113,10 +113,11 @@ static cell run_cell(const study *s, const char *pattern, const char *attack, in
     const char *place = strstr(pattern, "%d");
     (void)snprintf(rule, sizeof rule, "%s", pattern);
     if (place) {
-        (void)snprintf(rule, sizeof rule, "%.*s%d%s", (int)(place - pattern), pattern, attack ? liars : 8, place + 2);
+        (void)snprintf(rule, sizeof rule, "%.*s%d%s", (int)(place - pattern), pattern, attack ? malicious_count : 8,
+                       place + 2);
     }
     for (int seed = 1; seed <= s->seeds; seed++) {
-        double found = run_once(s, rule, attack, liars, (uint64_t)seed);
+        double found = run_once(s, rule, attack, malicious_count, (uint64_t)seed);
         sum += found;
         squares += found * found;
     }
@@ -128,14 +129,14 @@ static cell run_cell(const study *s, const char *pattern, const char *attack, in
 static void print_head(const study *s)
 {
     printf("`%s`, `%s`, %d rounds, %d seeds%s:\n\n| rule |%s", s->problem, s->strategy, s->rounds, s->seeds,
-           s->trust ? ", trust of liars" : "", s->trust ? "" : " no attack |");
+           s->trust ? ", trust of malicious agents" : "", s->trust ? "" : " no attack |");
     for (int a = 0; a < COUNT(attacks); a++) {
-        for (int f = 0; f < COUNT(liar_counts); f++) {
-            printf(" %.*s %d %% |", (int)strcspn(attacks[a], ":"), attacks[a], 100 * liar_counts[f] / AGENTS);
+        for (int f = 0; f < COUNT(malicious_counts); f++) {
+            printf(" %.*s %d %% |", (int)strcspn(attacks[a], ":"), attacks[a], 100 * malicious_counts[f] / AGENTS);
         }
     }
     printf("\n|---|");
-    for (int i = s->trust; i <= COUNT(attacks) * COUNT(liar_counts); i++) {
+    for (int i = s->trust; i <= COUNT(attacks) * COUNT(malicious_counts); i++) {
         printf("---|");
     }
     printf("\n");
@@ -156,8 +157,8 @@ static void print_rule(const study *s, const char *rule)
         printf(" %.1f ± %.1f |", clean.mean, clean.error);
     }
     for (int a = 0; a < COUNT(attacks); a++) {
-        for (int f = 0; f < COUNT(liar_counts); f++) {
-            cell c = run_cell(s, rule, attacks[a], liar_counts[f]);
+        for (int f = 0; f < COUNT(malicious_counts); f++) {
+            cell c = run_cell(s, rule, attacks[a], malicious_counts[f]);
             printf(" %.1f ± %.1f |", c.mean, c.error);
             (void)fflush(stdout);
         }

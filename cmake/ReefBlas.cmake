@@ -1,13 +1,9 @@
-# BLAS for the dense products of src/num/blas.c, the only file that sees it. Sets
-#   reef_blas_libraries    for target_link_libraries; empty without BLAS
-#   reef_blas_pc           for Libs.private of reef.pc
+# BLAS for the dense products of src/num/blas.c, the only file that sees it: compiled against cblas.h, loaded at run time.
 set(REEF_BLAS AUTO CACHE STRING "Use a BLAS with the C interface: ON, OFF, or AUTO (if there is one)")
-set(reef_blas_libraries "")
-set(reef_blas_pc "")
 
 if(REEF_BLAS)
   find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
-  find_library(CBLAS_LIBRARY NAMES openblas cblas)
+  find_library(CBLAS_LIBRARY NAMES libopenblas.so libcblas.so openblas cblas)
   mark_as_advanced(CBLAS_INCLUDE_DIR CBLAS_LIBRARY)
   if(CBLAS_INCLUDE_DIR AND CBLAS_LIBRARY)
     include(CheckCSourceCompiles)
@@ -20,13 +16,19 @@ if(REEF_BLAS)
     unset(CMAKE_REQUIRED_LIBRARIES)
   endif()
   if(REEF_CBLAS_WORKS)
-    set_source_files_properties(src/num/blas.c PROPERTIES COMPILE_DEFINITIONS REEF_HAVE_CBLAS
+    # Loaded when it is first needed, by the name that the loader knows it by; outside of its folders by its path.
+    execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${CBLAS_LIBRARY} OUTPUT_VARIABLE reef_blas_library ERROR_QUIET)
+    if(reef_blas_library MATCHES "SONAME +([^ \n]+)")
+      set(reef_blas_library ${CMAKE_MATCH_1})
+    else()
+      cmake_path(GET CBLAS_LIBRARY FILENAME reef_blas_library)
+    endif()
+    cmake_path(GET CBLAS_LIBRARY PARENT_PATH reef_blas_folder)
+    if(NOT reef_blas_folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+      cmake_path(APPEND reef_blas_folder ${reef_blas_library} OUTPUT_VARIABLE reef_blas_library)
+    endif()
+    set_source_files_properties(src/num/blas.c PROPERTIES COMPILE_DEFINITIONS REEF_BLAS_LIBRARY="${reef_blas_library}"
                                                           INCLUDE_DIRECTORIES ${CBLAS_INCLUDE_DIR})
-    # Others link it by its name: the path is this machine's.
-    cmake_path(GET CBLAS_LIBRARY STEM reef_blas_name)
-    string(REGEX REPLACE "^lib" "" reef_blas_name ${reef_blas_name})
-    set(reef_blas_libraries $<BUILD_INTERFACE:${CBLAS_LIBRARY}> $<INSTALL_INTERFACE:${reef_blas_name}>)
-    set(reef_blas_pc -l${reef_blas_name})
   elseif(NOT REEF_BLAS STREQUAL AUTO)
     message(FATAL_ERROR "REEF_BLAS=ON, but there is no working cblas.h with libopenblas or libcblas")
   endif()

@@ -1,7 +1,7 @@
-# Style and script of report.html as byte arrays in report_page.h, which src/experiment/report.c includes.
-set(reef_report_page "/* Made by cmake/ReefReport.cmake from src/experiment/page. */\n")
+# Style and script of report.html as byte arrays in report_page.h, which src/experiment/present/report.c includes.
+set(reef_report_page "/* Made by cmake/ReefReport.cmake from src/experiment/present/page. */\n")
 foreach(asset style.css script.js)
-  set(path ${PROJECT_SOURCE_DIR}/src/experiment/page/${asset})
+  set(path ${PROJECT_SOURCE_DIR}/src/experiment/present/page/${asset})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
   file(READ ${path} bytes HEX)
   string(REGEX REPLACE "(..)" "0x\\1, " bytes "${bytes}")

@@ -1,13 +1,20 @@
 # libyaml for src/io/yaml.c, the only file that sees it. Sets
 #   reef_yaml_libraries    for target_link_libraries; empty without libyaml
 #   reef_yaml_pc           for Libs.private of reef.pc
-set(REEF_YAML AUTO CACHE STRING "Read YAML with libyaml: ON, OFF, or AUTO (if it is there)")
+#   reef_yaml_hidden       a linker option of the shared library: the names of a libyaml inside it are nobody else's
+set(REEF_YAML AUTO CACHE STRING "Read YAML with libyaml: ON, OFF, AUTO (if it is there), or STATIC (linked in: for the wheel)")
 set(reef_yaml_libraries "")
 set(reef_yaml_pc "")
+set(reef_yaml_hidden "")
 
 if(REEF_YAML)
   find_path(YAML_INCLUDE_DIR yaml.h)
-  find_library(YAML_LIBRARY yaml)
+  if(REEF_YAML STREQUAL STATIC)
+    find_library(YAML_LIBRARY libyaml.a)
+    set(reef_yaml_hidden "LINKER:--exclude-libs,libyaml.a")
+  else()
+    find_library(YAML_LIBRARY yaml)
+  endif()
   mark_as_advanced(YAML_INCLUDE_DIR YAML_LIBRARY)
   if(YAML_INCLUDE_DIR AND YAML_LIBRARY)
     include(CheckCSourceCompiles)
@@ -25,6 +32,6 @@ if(REEF_YAML)
     set(reef_yaml_libraries $<BUILD_INTERFACE:${YAML_LIBRARY}> $<INSTALL_INTERFACE:yaml>)
     set(reef_yaml_pc -lyaml)
   elseif(NOT REEF_YAML STREQUAL AUTO)
-    message(FATAL_ERROR "REEF_YAML=ON, but there is no working yaml.h with libyaml")
+    message(FATAL_ERROR "REEF_YAML=${REEF_YAML}, but there is no working yaml.h with libyaml")
   endif()
 endif()

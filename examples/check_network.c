@@ -13,7 +13,7 @@ static const char *yes_no(bool flag)
 
 static void print_facts(const reef_graph_facts *facts)
 {
-    printf("agents %td, liars %td, each hears %td to %td\n", facts->agents, facts->liars, facts->smallest,
+    printf("agents %td, liars %td, each hears %td to %td\n", facts->agents, facts->malicious_count, facts->smallest,
            facts->largest);
     printf("honest majority everywhere, by number: %s (least: %.2f at agent %td)\n", yes_no(facts->by_count.holds),
            facts->by_count.share, facts->by_count.worst);
@@ -28,7 +28,7 @@ static void print_facts(const reef_graph_facts *facts)
 
 int main(void)
 {
-    bool liar[AGENTS];
+    bool malicious[AGENTS];
     double share[AGENTS];
     ptrdiff_t placed = 0;
     reef_graph *graph = NULL;
@@ -36,26 +36,27 @@ int main(void)
     reef_spectrum spectrum;
     reef_error error;
     /* As many liars as every honest neighbourhood can bear, each where it hurts most. */
-    reef_placement placement = {.how = REEF_PLACE_WORST, .liars = {REEF_LIARS_MAX, 0}, .keep_majority = true};
-    if (reef_graph_create(&graph, "regular:degree=8", AGENTS, 1, &error) != REEF_OK ||
+    reef_placement placement = {
+        .how = REEF_PLACE_WORST, .malicious_count = {REEF_MALICIOUS_MAX, 0}, .keep_majority = true};
+    if (reef_graph_create(NULL, &graph, "regular:degree=8", AGENTS, 1, &error) != REEF_OK ||
         reef_graph_set_weights(graph, "metropolis", NULL, &error) != REEF_OK) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
     reef_csr csr = reef_graph_csr(graph);
-    if (reef_graph_place_liars(NULL, &csr, &placement, liar, &placed, &error) != REEF_OK ||
-        reef_graph_check(NULL, &csr, liar, &facts, &error) != REEF_OK) {
+    if (reef_graph_place_malicious(NULL, &csr, &placement, malicious, &placed, &error) != REEF_OK ||
+        reef_graph_check(NULL, &csr, malicious, &facts, &error) != REEF_OK) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
     print_facts(&facts);
     /* Among themselves the honest agents agree on sum p_k w_k: the Perron vector says who counts how much. */
-    reef_status status = reef_graph_spectrum(NULL, &csr, liar, NULL, share, &spectrum, &error);
+    reef_status status = reef_graph_spectrum(NULL, &csr, malicious, NULL, share, &spectrum, &error);
     if (status == REEF_OK) {
         double least = 1;
         double most = 0;
         for (int k = 0; k < AGENTS; k++) {
-            least = !liar[k] && share[k] < least ? share[k] : least;
+            least = !malicious[k] && share[k] < least ? share[k] : least;
             most = share[k] > most ? share[k] : most;
         }
         printf("shares of honest agents: %.4f to %.4f; disagreement shrinks by %.3f per round\n", least, most,
@@ -64,5 +65,5 @@ int main(void)
         printf("%s\n", error.text);
     }
     reef_graph_destroy(&graph);
-    return facts.by_count.holds && facts.liars == placed ? 0 : 1;
+    return facts.by_count.holds && facts.malicious_count == placed ? 0 : 1;
 }

@@ -5,7 +5,7 @@
 #include <reef/reef.h>
 #include <stdio.h>
 
-enum { AGENTS = 12, LIARS = 3, NUMBERS = 20, ROUNDS = 120, HALF = ROUNDS / 2 };
+enum { AGENTS = 12, MALICIOUS = 3, NUMBERS = 20, ROUNDS = 120, HALF = ROUNDS / 2 };
 
 /* Noise that needs no library: about normal, variance 1. */
 static double noise(unsigned *state)
@@ -22,7 +22,7 @@ static void receive(float rows[AGENTS][NUMBERS], unsigned *state)
 {
     for (int l = 0; l < AGENTS; l++) {
         for (int m = 0; m < NUMBERS; m++) {
-            rows[l][m] = (float)(noise(state) + (l < LIARS ? 0.5 : 0)); /* the truth is 0 */
+            rows[l][m] = (float)(noise(state) + (l < MALICIOUS ? 0.5 : 0)); /* the truth is 0 */
         }
     }
 }
@@ -41,7 +41,7 @@ static reef_status listen(const char *spec, double *bias, reef_report *report, r
     reef_agg *agg = NULL;
     reef_plan *plan = NULL;
     reef_state *memory = NULL;
-    reef_status status = reef_agg_create(&agg, spec, error);
+    reef_status status = reef_agg_create(NULL, &agg, spec, error);
     status = status == REEF_OK ? reef_plan_create(&plan, agg, &shape, error) : status;
     status = status == REEF_OK ? reef_state_create(&memory, agg, &shape, error) : status;
     for (int round = 0; status == REEF_OK && round < ROUNDS; round++) {
@@ -71,7 +71,7 @@ int main(void)
     reef_report *report = NULL;
     reef_error error;
     double bias[4] = {0};
-    reef_status status = reef_report_create(&report, AGENTS, &error);
+    reef_status status = reef_report_create(NULL, &report, AGENTS, &error);
     for (int i = 0; status == REEF_OK && i < 4; i++) {
         status = listen(rules[i], &bias[i], report, &error);
         printf("%-8s is off by %.2f\n", rules[i], bias[i]);
@@ -84,7 +84,7 @@ int main(void)
         char why[80] = "";
         (void)reef_report_explain(report, l, why, sizeof why);
         printf("agent %2d: trust %.2f  %s\n", l, reef_report_trust(report)[l], why);
-        found = found && (reef_report_trust(report)[l] < 0.5) == (l < LIARS);
+        found = found && (reef_report_trust(report)[l] < 0.5) == (l < MALICIOUS);
     }
     reef_report_destroy(&report);
     return found ? 0 : 1;

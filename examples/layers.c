@@ -80,12 +80,12 @@ int main(void)
     reef_error error;
     int wrong = 1;
     make_models();
-    reef_status status = reef_agg_create(&agg, "vref:block=segment", &error);
+    reef_status status = reef_agg_create(NULL, &agg, "vref:block=segment", &error);
     if (status == REEF_OK) {
         status = reef_plan_create(&plan, agg, &shape, &error);
     }
     if (status == REEF_OK) {
-        status = reef_report_create(&report, AGENTS, &error);
+        status = reef_report_create(NULL, &report, AGENTS, &error);
     }
     if (status == REEF_OK) {
         reef_report_keep_shares(report, shares, NULL);

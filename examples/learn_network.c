@@ -13,20 +13,20 @@ typedef struct network {
     reef_graph *graph;
     reef_links *links;
     reef_attack *attack;
-    bool liar[AGENTS];
+    bool malicious[AGENTS];
 } network;
 
 static reef_status make_network(network *n, reef_error *error)
 {
     reef_placement placement = {
-        .how = REEF_PLACE_RANDOM, .liars = {REEF_LIARS_COUNT, 6}, .keep_majority = true, .seed = 1};
+        .how = REEF_PLACE_RANDOM, .malicious_count = {REEF_MALICIOUS_COUNT, 6}, .keep_majority = true, .seed = 1};
     reef_status status = reef_problem_create(NULL, &n->problem, "lms:dimension=10,noise=0.01", AGENTS, 1, error);
     if (status == REEF_OK) {
-        status = reef_graph_create(&n->graph, "regular:degree=8", AGENTS, 1, error);
+        status = reef_graph_create(NULL, &n->graph, "regular:degree=8", AGENTS, 1, error);
     }
     if (status == REEF_OK) {
         reef_csr csr = reef_graph_csr(n->graph);
-        status = reef_graph_place_liars(NULL, &csr, &placement, n->liar, NULL, error);
+        status = reef_graph_place_malicious(NULL, &csr, &placement, n->malicious, NULL, error);
     }
     if (status == REEF_OK) {
         const reef_graph *graphs[] = {n->graph};
@@ -40,14 +40,14 @@ static reef_status learn(const network *n, const char *rule, double *msd, reef_t
 {
     reef_agg *agg = NULL;
     reef_run *run = NULL;
-    reef_status status = reef_agg_create(&agg, rule, error);
+    reef_status status = reef_agg_create(NULL, &agg, rule, error);
     if (status == REEF_OK) {
         const reef_run_setup setup = {.problem = n->problem,
                                       .strategy = "diffusion:mu=0.01,batch=4",
                                       .rule = agg,
                                       .links = n->links,
                                       .attack = n->attack,
-                                      .liar = n->liar,
+                                      .malicious = n->malicious,
                                       .trust = true};
         status = reef_run_create(NULL, &run, &setup, error);
     }
@@ -84,7 +84,7 @@ int main(void)
         }
         for (int i = 0; i < 2; i++) {
             printf("%-4s trusts honest agents %.2f, liars %.2f (fair share: 1); order right in %.0f %% of pairs\n",
-                   rules[i], trust[i].honest, trust[i].liars, 100 * trust[i].auc);
+                   rules[i], trust[i].honest, trust[i].malicious_count, 100 * trust[i].auc);
         }
     } else {
         fprintf(stderr, "%s\n", error.text);

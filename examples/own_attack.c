@@ -53,12 +53,12 @@ static const reef_attack_kind edge = {
 
 /* --- a round of 15 agents, 4 of which lie --- */
 
-enum { HONEST = 11, LIARS = 4, LENGTH = 1000 };
+enum { HONEST = 11, MALICIOUS = 4, LENGTH = 1000 };
 
 typedef struct round_data {
-    float rows[HONEST + LIARS][LENGTH]; /* what is sent; those of the liars come last */
-    float own[LIARS][LENGTH];           /* what they would have sent if honest */
-    float previous[LENGTH];             /* where everybody began */
+    float rows[HONEST + MALICIOUS][LENGTH]; /* what is sent; those of the liars come last */
+    float own[MALICIOUS][LENGTH];           /* what they would have sent if honest */
+    float previous[LENGTH];                 /* where everybody began */
 } round_data;
 
 static double draw(void) /* roughly normal, from the C library for brevity */
@@ -77,7 +77,7 @@ static void begin(round_data *data)
         for (int l = 0; l < HONEST; l++) {
             data->rows[l][m] = (float)(1 + 0.1 * draw());
         }
-        for (int l = 0; l < LIARS; l++) {
+        for (int l = 0; l < MALICIOUS; l++) {
             data->own[l][m] = (float)(1 + 0.1 * draw());
         }
     }
@@ -95,9 +95,9 @@ static int lie(const reef_attack *attack, round_data *data)
     for (int l = 0; l < HONEST; l++) {
         known[l] = data->rows[l];
     }
-    for (int l = 0; l < LIARS; l++) {
+    for (int l = 0; l < MALICIOUS; l++) {
         reef_attack_view view = {.seed = 1,
-                                 .liar = HONEST + l,
+                                 .sender = HONEST + l,
                                  .receiver = -1,
                                  .length = LENGTH,
                                  .lanes = 1,
@@ -106,7 +106,7 @@ static int lie(const reef_attack *attack, round_data *data)
                                  .known = HONEST,
                                  .rows = known,
                                  .honest = HONEST,
-                                 .liars = LIARS,
+                                 .malicious_count = MALICIOUS,
                                  .work = work};
         (void)kind->message(reef_attack_params(attack), &view, data->rows[HONEST + l]);
     }
@@ -118,16 +118,16 @@ static int lie(const reef_attack *attack, round_data *data)
 static double moved(const char *rule, const round_data *data, reef_error *error)
 {
     float out[LENGTH];
-    const void *rows[HONEST + LIARS];
+    const void *rows[HONEST + MALICIOUS];
     double sum = 0;
     reef_agg *agg = NULL;
-    for (int l = 0; l < HONEST + LIARS; l++) {
+    for (int l = 0; l < HONEST + MALICIOUS; l++) {
         rows[l] = data->rows[l];
     }
-    reef_status status = reef_agg_create(&agg, rule, error);
+    reef_status status = reef_agg_create(NULL, &agg, rule, error);
     if (status == REEF_OK) {
         reef_input input = {.rows = rows};
-        status = reef_agg_apply(agg, &input, HONEST + LIARS, LENGTH, REEF_F32, out, NULL, error);
+        status = reef_agg_apply(agg, &input, HONEST + MALICIOUS, LENGTH, REEF_F32, out, NULL, error);
     }
     reef_agg_destroy(&agg);
     if (status != REEF_OK) {

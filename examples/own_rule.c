@@ -11,12 +11,12 @@
 /* --- shorth: parameters, described once for spec strings, messages and `reef list` alike --- */
 
 typedef struct shorth_params {
-    reef_liars f;
+    reef_malicious f;
 } shorth_params;
 
 static const reef_field shorth_fields[] = {
     {.name = "f",
-     .type = REEF_FIELD_LIARS,
+     .type = REEF_FIELD_MALICIOUS,
      .offset = offsetof(shorth_params, f),
      .preset = "max",
      .unit = "agents",
@@ -67,13 +67,13 @@ static double shorth_column(const void *params, const reef_column *column, doubl
 }
 
 static const reef_rule shorth = {
-    .name = "shorth",
-    .summary = "mean of the n - f values that lie closest together",
-    .citation = "Andrews et al., Robust estimates of location (1972)",
+    .kind = {.name = "shorth",
+             .summary = "mean of the n - f values that lie closest together",
+             .citation = "Andrews et al., Robust estimates of location (1972)",
+             .fields = shorth_fields,
+             .field_count = 1,
+             .params_size = sizeof(shorth_params)},
     .traits = REEF_TRAIT_TRANSLATION | REEF_TRAIT_HULL | REEF_TRAIT_ROBUST, /* no WEIGHTS: Reef refuses unequal ones */
-    .fields = shorth_fields,
-    .field_count = 1,
-    .params_size = sizeof(shorth_params),
     .bound = shorth_bound,
     .bound_text = "n >= 2 f + 1",
     .column = shorth_column,
@@ -116,9 +116,7 @@ static reef_status pair_mix(const void *params, const reef_points *points, doubl
 }
 
 static const reef_rule pair = {
-    .name = "pair",
-    .summary = "averages each row with the row nearest to it",
-    .citation = "",
+    .kind = {.name = "pair", .summary = "averages each row with the row nearest to it", .citation = ""},
     .traits = REEF_TRAIT_WEIGHTS | REEF_TRAIT_TRANSLATION | REEF_TRAIT_SCALE | REEF_TRAIT_HULL,
     .needs = pair_needs,
     .mixed = pair_mixed,
@@ -143,7 +141,7 @@ static double off_by(reef_context *context, const char *spec, reef_error *error)
             data[l][m] = l < AGENTS - 2 ? m + 1 + 0.01 * (l - 2) : 1000.0 * l;
         }
     }
-    reef_status status = reef_agg_create_in(context, &agg, spec, error);
+    reef_status status = reef_agg_create(context, &agg, spec, error);
     if (status == REEF_OK) {
         status = reef_agg_apply(agg, &(reef_input){.rows = rows}, AGENTS, LENGTH, REEF_F64, out, NULL, error);
     }
@@ -165,8 +163,8 @@ int main(void)
     reef_error error = {REEF_OK, ""};
     int failed = 0;
     if (reef_context_create(&context, NULL, &error) != REEF_OK ||
-        reef_agg_register(context, &shorth, &error) != REEF_OK ||
-        reef_agg_register(context, &pair, &error) != REEF_OK) {
+        reef_kind_register(context, REEF_FAMILY_RULE, &shorth.kind, &error) != REEF_OK ||
+        reef_kind_register(context, REEF_FAMILY_RULE, &pair.kind, &error) != REEF_OK) {
         fprintf(stderr, "%s\n", error.text);
         reef_context_destroy(&context);
         return 1;

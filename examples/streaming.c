@@ -131,7 +131,7 @@ static reef_status run(float (*models)[LENGTH], float *streamed, float *whole, r
     for (int l = 0; l < AGENTS; l++) {
         rows[l] = models[l];
     }
-    reef_status status = reef_agg_create(&agg, "multikrum:f=2", error);
+    reef_status status = reef_agg_create(NULL, &agg, "multikrum:f=2", error);
     if (status == REEF_OK) {
         status = reef_plan_create(&common.plan, agg, &shape, error);
     }
@@ -160,7 +160,7 @@ int main(void)
     reef_report *report = NULL;
     reef_error error = {REEF_OK, ""};
     make_models(models);
-    reef_status status = reef_report_create(&report, AGENTS, &error);
+    reef_status status = reef_report_create(NULL, &report, AGENTS, &error);
     if (status == REEF_OK) {
         status = run(models, streamed, whole, report, &error);
     }

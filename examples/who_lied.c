@@ -35,7 +35,8 @@ int main(void)
     }
     reef_input input = {.rows = rows};
     /* A rule is named by a spec string; `reef list` in a shell shows all of them. */
-    if (reef_agg_create(&agg, "ref", &error) != REEF_OK || reef_report_create(&report, AGENTS, &error) != REEF_OK ||
+    if (reef_agg_create(NULL, &agg, "ref", &error) != REEF_OK ||
+        reef_report_create(NULL, &report, AGENTS, &error) != REEF_OK ||
         reef_agg_apply(agg, &input, AGENTS, LENGTH, REEF_F32, combined, report, &error) != REEF_OK) {
         fprintf(stderr, "%s\n", error.text);
         return 1;

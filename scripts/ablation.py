@@ -10,7 +10,7 @@ import sys
 import results
 
 FILES = ("mref_ablation", "mref_ablation_settings")
-ABOUT = (("liars", "%s liars"), ("strategy.batch", "batches of %s"), ("attack", "`%s`"))
+ABOUT = (("malicious", "%s malicious"), ("strategy.batch", "batches of %s"), ("attack", "`%s`"))
 PLACE = (("agents", "K = %s"), ("graph", "`%s`"), ("problem.heterogeneity", "honest agents differ by %s"))
 
 
@@ -18,7 +18,7 @@ def setting(row):
     """In words; what goes without saying is left out."""
     silent = {"32", "complete", "0", ""}
     words = [form % row[key] for key, form in PLACE if row.get(key, "") not in silent]
-    if row["liars"] == "0":
+    if row["malicious"] == "0":
         return ", ".join([*words, "nobody lies", "batches of %s" % row["strategy.batch"]])
     return ", ".join([*words, *(form % row[key] for key, form in ABOUT)])
 
@@ -39,7 +39,7 @@ def main():
         rows += results.summary(reef, name, folder / name, options)
     table = collect(rows)
     whole = table.pop("nothing")
-    print("%d settings\n\n| part | lost | where | won without it | where |\n|---|---|---|---|---|" % len(whole))
+    print("%d settings\n\n| part | dB lost without it | where | dB won without it | where |\n|---|---|---|---|---|" % len(whole))
     worth = {part: {s: found[s] - whole[s] for s in whole} for part, found in table.items()}
     for part, loss in sorted(worth.items(), key=lambda item: -max(item[1].values())):
         most, least = max(loss, key=loss.get), min(loss, key=loss.get)

@@ -1,11 +1,13 @@
 #!/bin/sh
 # Checks from the #include lines that dependencies point down only:  check_layers.sh [ROOT] | --self-test
 #
-#   base < num io < agg graph problem attack engine < learn merge < experiment < flat
-#        < tools examples bench (public headers only)
+#   base < num io < agg graph problem attack engine system < learn merge < experiment < catalogue
+#        < ffi net < tools examples bench (public headers only)
 #
-# Modules of one layer never include each other. Beyond that: intrinsics only in src/num/kernels; each third-party
-# header in at most one .c file of src/; public headers include only <reef/...> and the C library.
+# Modules of one layer never include each other. Beyond that: plans and aggregators are closed, from outside src/agg only
+# agg/driver.h is included; intrinsics only in src/num/kernels; each third-party header in at most one file of src/, a .c file or
+# a header X_inner.h, which only files X*.c beside it include;
+# public headers include only <reef/...> and the C library.
 set -eu
 
 check() { # check ROOT
@@ -21,9 +23,9 @@ check() { # check ROOT
     function complain(why) { printf "%s:%d: %s: %s\n", FILENAME, FNR, name, why; bad = 1 }
 
     BEGIN {
-        rank("base", 1); rank("num io", 2); rank("agg graph problem attack engine", 3)
-        rank("learn merge", 4); rank("experiment", 5); rank("flat", 6)
-        third_party = "^(mpi|metis|yaml|cblas|jansson)\\.h$"
+        rank("base", 1); rank("num io", 2); rank("agg graph problem attack engine system", 3)
+        rank("learn merge", 4); rank("experiment", 5); rank("catalogue", 6); rank("ffi net", 7)
+        third_party = "^(mpi|metis|yaml|cblas|jansson|sodium|nats|microhttpd)(/.*)?\\.h$"
         intrinsics = "(intrin|^arm_neon|^arm_sve)\\.h$"
         libc = "^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|" \
                "stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|threads|time|uchar|" \
@@ -55,11 +57,18 @@ check() { # check ROOT
             if (first != mine && layer[first] == layer[mine])
                 complain(mine " and " first " are sisters and must not know each other")
             if (layer[first] > layer[mine]) complain(mine " lies below " first " and must not include it")
+            else if (first == "agg" && mine != "agg" && name != "agg/driver.h")
+                complain("only agg/driver.h may be included from outside src/agg")
         } else if (quoted && first != "") complain("unknown module " first)
 
+        if (quoted && name ~ /_inner\.h$/) {
+            stem = "src/" name
+            sub(/_inner\.h$/, "", stem)
+            if (index(FILENAME, stem) != 1 || FILENAME !~ /\.c$/) complain("only " stem "*.c may include it")
+        }
         if (name ~ intrinsics && FILENAME !~ /^src\/num\/kernels\//) complain("intrinsics belong in src/num/kernels")
         if (top == "src" && name ~ third_party) {
-            if (FILENAME !~ /\.c$/) complain("third-party headers are included from a .c file")
+            if (FILENAME !~ /(\.c|_inner\.h)$/) complain("third-party headers are included from a .c file or from X_inner.h")
             else if ((name in owner) && owner[name] != FILENAME)
                 complain("already included by " owner[name] "; one file owns each third-party header")
             owner[name] = FILENAME
@@ -84,12 +93,23 @@ good src/base/x.c <stdio.h>
 good src/base/x.c <reef/status.h>
 good src/num/x.c "base/error.h"
 good src/agg/x.c "num/order.h"
-good src/agg/x.c "agg/agg_list.h"
+good src/agg/x.c "agg/rules/rule_list.h"
+good src/agg/x.c "agg/plan.h"
+good src/agg/rules/x.c "agg/pipeline.h"
+good src/merge/x.c "agg/driver.h"
+good src/ffi/x.c "agg/driver.h"
 good src/learn/x.c "engine/engine.h"
 good src/experiment/x.c "learn/round.h"
+good src/catalogue/x.c "experiment/config/placement.h"
+bad src/experiment/x.c "catalogue/x.h"
 good src/num/kernels/x.c <immintrin.h>
 good src/engine/mpi.c <mpi.h>
 good src/engine/metis.c <metis.h>
+good src/net/crypto.c <sodium.h>
+good src/net/link_nats_inner.h <nats/nats.h>
+good src/net/link_nats.c "net/link_nats_inner.h"
+good src/net/link_nats_open.c "net/link_nats_inner.h"
+good src/net/x.c "learn/round.h"
 good include/reef/x.h <reef/status.h>
 good include/reef/x.h <stdint.h>
 good tools/x.c <reef/reef.h>
@@ -109,8 +129,17 @@ bad src/agg/x.c <immintrin.h>
 bad src/num/x.c <arm_neon.h>
 bad src/merge/x.c <jansson.h>
 bad src/engine/mpi.h <mpi.h>
+bad src/net/x.h <sodium.h>
+bad src/net/x_inner.h <jansson.h>
+bad src/net/agent.c "net/link_nats_inner.h"
+bad src/net/link_nats.h "net/link_nats_inner.h"
+bad src/net/x.c "ffi/x.h"
+bad src/learn/x.c "net/frame.h"
 bad include/reef/mpi.h <mpi.h>
 bad src/engine/x.c "agg/plan.h"
+bad src/learn/x.c "agg/plan.h"
+bad src/merge/x.c "agg/pipeline.h"
+bad src/ffi/x.h "agg/across.h"
 bad include/reef/x.h "base/error.h"
 bad include/reef/x.h <yaml.h>
 bad include/reef/x.h <pthread.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the polynomials of src/num/kernels/normals.h: best approximations in the largest weighted error (Remez exchange).
+"""Prints the polynomials of src/num/kernels/normals_tmpl.h: best approximations in the largest weighted error (Remez exchange).
 
     log:  log(1 + f) = f + f^2 P(f)        on [sqrt(1/2) - 1, sqrt(2) - 1], relative error
     sine:   sin(pi/4 s) = s P(s^2)         on [-1, 1], absolute error

@@ -9,7 +9,7 @@ experiments=$scripts/../experiments
 
 run() { # run NAME
     echo "$1: running ..."
-    "$reef" run "$experiments/$1.yaml" -o "$results/$1" >/dev/null # progress is on stderr
+    "$reef" run "$experiments/$1.yaml" -o "$results/$1" --force >/dev/null # progress is on stderr
 }
 
 # table SUMMARY PARAMETER: reads lines "rule value reference ..." and puts ours beside.
@@ -38,7 +38,7 @@ table() {
 run paper_delta
 run paper_rate
 echo
-echo "Steady-state MSD in dB: ours (reference). Above 40 dB a rule has diverged and has no stationary value."
+echo "Steady-state MSD in dB: ours (reference). Above 40 dB a rule has diverged and has no steady state."
 table "$results/paper_delta/summary.csv" delta <<'REFERENCE'
 values 0 0.001 0.01 1 1000
 mean -48.0 -39.5 -20.1 19.9 79.9
@@ -46,7 +46,7 @@ median -49.2 -38.0 -35.9 -35.9 -35.9
 ref -47.7 -35.9 -47.7 -47.7 -47.7
 vref - - - - -
 REFERENCE
-table "$results/paper_rate/summary.csv" liars <<'REFERENCE'
+table "$results/paper_rate/summary.csv" malicious <<'REFERENCE'
 values 0 1 2 4 8 15 16
 mean -48.0 79.9 85.9 92.0 98.0 103.4 104.0
 median -49.3 -35.8 -29.3 -20.4 59 110.9 111.7
@@ -54,16 +54,16 @@ ref -47.9 -47.9 -47.7 -47.4 -46.6 -45.3 110.3
 vref - - - - - - -
 oracle -48.0 -47.9 -47.8 -47.5 -46.8 -45.3 -45.0
 REFERENCE
-echo "Theory for the mean without liars: -48.03."
+echo "Theory for the mean without malicious agents: -48.03."
 
 if [ "${PAPER:-}" = full ]; then
     run paper_batch
     run paper_worst
     echo
-    echo "Mini-batches: steady-state MSD in dB over the mean without liars, and in the last column the reference for batches of 16."
+    echo "Mini-batches: steady-state MSD in dB above the mean without malicious agents; in the last column the reference for batches of 16."
     awk -F , '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        { value[$at["rule"] " " $at["liars"] " " $at["strategy.batch"]] = $at["msd_db"] }
+        { value[$at["rule"] " " $at["malicious"] " " $at["strategy.batch"]] = $at["msd_db"] }
         END {
             n = split("1 4 16", batch, " ")
             rows = split("median 0 +1.7,ref 0 +0.3,median 1 -,ref 1 -", row, ",")
@@ -72,7 +72,7 @@ if [ "${PAPER:-}" = full ]; then
             printf "\n"
             for (k = 1; k <= rows; k++) {
                 split(row[k], part, " ")
-                printf "%-7s %d liar%s ", part[1], part[2], part[2] == 1 ? "  " : "s "
+                printf "%-7s %d malicious", part[1], part[2]
                 for (i = 1; i <= n; i++)
                     printf " %+7.1f", value[part[1] " " part[2] " " batch[i]] - value["mean 0 " batch[i]]
                 printf part[3] == "-" ? "\n" : "  (" part[3] ")\n"
@@ -83,7 +83,7 @@ if [ "${PAPER:-}" = full ]; then
     awk -F , '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["rule"] == "ref" {
-            liars = $at["liars"]
+            liars = $at["malicious"]
             if (!(liars in worst) || $at["msd_db"] > worst[liars]) {
                 worst[liars] = $at["msd_db"]
                 where[liars] = $at["attack.delta"]
@@ -104,5 +104,5 @@ if command -v gnuplot >/dev/null 2>&1; then
     done
     echo "The figure: $results/paper.svg, .png, .pdf; more in $results/paper_delta/report.html and $results/paper_rate/report.html."
 else
-    echo "No figure: gnuplot is not there. Tables and reports: $results/paper_delta, $results/paper_rate."
+    echo "No figure: gnuplot not found. Tables and reports: $results/paper_delta, $results/paper_rate."
 fi

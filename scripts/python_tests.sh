@@ -14,4 +14,4 @@ REEF_DATA=${REEF_DATA:-$PWD/data}
 # One thread for the others' linear algebra: on a busy machine their threads spend their time waiting for each other.
 export REEF_LIBRARY REEF_DATA PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 [ $# -gt 0 ] || set -- tests/python
-exec "$python" -m pytest -q -p no:cacheprovider -rs --durations=5 "$@"
+exec "$python" -m pytest -q -p no:cacheprovider -rsfE --durations=5 "$@"

@@ -16,7 +16,7 @@ def summary(reef, name, folder, options):
     """The rows of summary.csv of experiments/NAME.yaml; what the folder has already is not run again."""
     experiment = pathlib.Path(__file__).parent.parent / "experiments" / (name + ".yaml")
     try:
-        subprocess.run([reef, "run", str(experiment), "--resume", "--no-figures", "--quiet", "-o", str(folder), *options],
+        subprocess.run([reef, "run", str(experiment), "--resume", "--force", "--no-figures", "--quiet", "-o", str(folder), *options],
                        check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         sys.exit("%s: %s" % (reef, error))

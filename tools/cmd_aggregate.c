@@ -1,36 +1,15 @@
-/* reef aggregate: model files into one, and who was believed. */
+/* reef aggregate: model files into one, and how much each was trusted. */
+#include "cmd_aggregate.h"
 #include "commands.h"
+#include "files.h"
+#include "plugins.h"
 
-#include <errno.h>
-#include <math.h>
 #include <reef/reef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <strings.h>
 #include <unistd.h>
-
-enum { RULE_TEXT = 4200, NAME_SHOWN = 40 };
-
-/* What the command line says. */
-typedef struct request {
-    reef_merge_options merge;
-    const char *rule, *nan, *out, *trust;
-    const char *weights_text;
-    double *weights;
-    long threads;
-    bool quiet;
-    const char *const *paths;
-    ptrdiff_t count;
-    char spec[RULE_TEXT]; /* rule with nan= */
-} request;
-
-/* Progress on a terminal, once a second after the first two. */
-typedef struct meter {
-    double start, last;
-    bool shown;
-} meter;
 
 /* ---- the command line ---- */
 
@@ -56,9 +35,88 @@ static bool read_weights(request *r)
     return r->weights != NULL;
 }
 
-enum { OPT_WHOLE = 256, OPT_TENSOR, OPT_NAN, OPT_INTEGERS, OPT_DROP, OPT_TRUST, OPT_NO_TRUST, OPT_THREADS, OPT_MEMORY };
+/* As many names as files, with commas between them, none empty. */
+static bool read_ids(request *r)
+{
+    r->ids_memory = strdup(r->ids_text);
+    r->ids = calloc((size_t)r->count, sizeof *r->ids);
+    char *at = r->ids_memory;
+    for (ptrdiff_t i = 0; at && r->ids && i < r->count; i++) {
+        char *end = at + strcspn(at, ",");
+        bool last = *end == '\0';
+        if (end == at || last != (i + 1 == r->count)) {
+            return false;
+        }
+        *end = '\0';
+        r->ids[i] = at;
+        at = end + 1;
+    }
+    r->merge.ids = r->ids;
+    return at && r->ids;
+}
+
+/* "5GB", "200 MB", "64KiB", "1000": at least one byte. */
+static bool read_size(const char *text, size_t *size)
+{
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {{"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},    {"GB", 1e9},
+                 {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
+    char *end = NULL;
+    double number = strtod(text, &end);
+    while (end != text && *end == ' ') {
+        end++;
+    }
+    for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
+        double bytes = number * units[i].bytes;
+        if (strcmp(end, units[i].unit) == 0 && bytes >= 1 && bytes < 0x1p62) {
+            *size = (size_t)bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+#define CAST_TYPES "F32 F16 BF16 F64 F8_E4M3 F8_E5M2"
+
+/* Letters of any size. */
+static bool is_cast_type(const char *value)
+{
+    const char *at = CAST_TYPES;
+    for (size_t length; *at; at += length + (at[length] == ' ')) {
+        length = strcspn(at, " ");
+        if (strlen(value) == length && strncasecmp(at, value, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum {
+    OPT_WHOLE = 256,
+    OPT_TENSOR,
+    OPT_NAN,
+    OPT_INTEGERS,
+    OPT_DROP,
+    OPT_TRUST,
+    OPT_NO_TRUST,
+    OPT_THREADS,
+    OPT_MEMORY,
+    OPT_SHARD,
+    OPT_STATE,
+    OPT_IDS,
+    OPT_TENSORS,
+    OPT_CAST,
+    OPT_COMMON,
+    OPT_MISSING,
+    OPT_FACTORS,
+    OPT_BASE,
+    OPT_JSON
+};
 static const option_row options[] = {
-    {'o', "output", "OUT", "where the result goes; written beside it first, then renamed", VALUE_FILE, NULL},
+    {'o', "output", "OUT", "where the result goes; written beside it first, then renamed.\n- is standard output",
+     VALUE_FILE, NULL},
     {'r', "rule", "SPEC", "rule, as in `reef list`; default: ref. \"vref\", \"nnm:f=2 | ref\", ...", VALUE_RULE, NULL},
     {'w', "weights", "W,W,...", "one weight per file, by size of its data for instance; default: equal", VALUE_TEXT,
      NULL},
@@ -71,38 +129,92 @@ static const option_row options[] = {
      "tensors of whole numbers or truth values, element by element:\nmajority (default; where there is none, from the "
      "most trusted\nfile), trusted (from that file)",
      VALUE_WORDS, "majority trusted"},
-    {OPT_DROP, "drop-bad", NULL, "go on without files that cannot be read or differ from most others", VALUE_NONE,
+    {OPT_DROP, "drop-bad", NULL,
+     "continue without files that are malformed or differ from most others,\nas long as most are left", VALUE_NONE,
      NULL},
-    {OPT_TRUST, "trust", "FILE", "write the table of trust as csv", VALUE_FILE, NULL},
+    {OPT_CAST, "cast", "TYPE",
+     "floating-point tensors of the result get this type, and the files may\nhave them in different ones", VALUE_WORDS,
+     CAST_TYPES},
+    {OPT_COMMON, "common", NULL, "merge only the tensors that all files have", VALUE_NONE, NULL},
+    {OPT_MISSING, "ignore-missing", NULL,
+     "files may lack tensors: one that more than half of them have is\nmerged by itself from those", VALUE_NONE, NULL},
+    {OPT_FACTORS, "factors", NULL, "merge the factors of LoRA adapters instead of their products", VALUE_NONE, NULL},
+    {OPT_BASE, "base", "MODEL",
+     "aggregate differences from this model, and add the result to it; for\nrules with an origin: clip, arc, cclip",
+     VALUE_FILE, NULL},
+    {OPT_TRUST, "trust", "FILE", "write the table of trust as csv; - is standard output", VALUE_FILE, NULL},
+    {OPT_TENSORS, "trust-tensors", "FILE",
+     "write the trust of each file in each tensor as csv, and print which\nfiles were down-weighted where", VALUE_FILE,
+     NULL},
     {OPT_NO_TRUST, "no-trust", NULL, "do not measure trust: faster with trimmed, meamed and unequal\nweights",
      VALUE_NONE, NULL},
+    {OPT_STATE, "state", "FILE",
+     "what mref remembers of the sites from merge to merge; made if it is\nnot there, replaced when the merge is done",
+     VALUE_FILE, NULL},
+    {OPT_IDS, "ids", "ID,ID,...",
+     "with --state: what each site is called; default: the last part of\nits path, without .safetensors or .npy",
+     VALUE_TEXT, NULL},
+    {OPT_SHARD, "shard-size", "SIZE",
+     "OUT is a folder with files of at most that much: 5GB, 500MB, ...;\ndefault: as the first MODEL has it",
+     VALUE_TEXT, NULL},
     {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "for blocks of the files; default: 128", VALUE_TEXT, NULL},
+    {OPT_JSON, "json", NULL, "what is printed, as JSON on standard output", VALUE_NONE, NULL},
     {'q', "quiet", NULL, "no table", VALUE_NONE, NULL},
 };
+
+/* Options whose value is taken as it is; false: this is none of those. */
+static bool take_text(request *r, int option, const char *value)
+{
+    switch (option) {
+    case 'o':
+        r->out = value;
+        return true;
+    case 'r':
+        r->rule = value;
+        return true;
+    case 'w':
+        r->weights_text = value;
+        return true;
+    case OPT_NAN:
+        r->nan = value;
+        return true;
+    case OPT_TRUST:
+        r->trust = value;
+        return true;
+    case OPT_TENSORS:
+        r->trust_tensors = value;
+        return true;
+    case OPT_STATE:
+        r->merge.state = value;
+        return true;
+    case OPT_IDS:
+        r->ids_text = value;
+        return true;
+    case OPT_CAST:
+        r->merge.cast = value;
+        return true;
+    case OPT_BASE:
+        r->merge.base = value;
+        return true;
+    default:
+        return false;
+    }
+}
 
 static int take_option(void *user, int option, const char *value)
 {
     request *r = user;
     long number = 0;
+    if (take_text(r, option, value)) {
+        return EXIT_DONE;
+    }
     switch (option) {
-    case 'o':
-        r->out = value;
-        return EXIT_DONE;
-    case 'r':
-        r->rule = value;
-        return EXIT_DONE;
-    case 'w':
-        r->weights_text = value;
-        return EXIT_DONE;
     case OPT_WHOLE:
         r->merge.per_tensor = false;
         return EXIT_DONE;
     case OPT_TENSOR:
         r->merge.per_tensor = true;
-        return EXIT_DONE;
-    case OPT_NAN:
-        r->nan = value;
         return EXIT_DONE;
     case OPT_INTEGERS:
         r->merge.integers = strcmp(value, "trusted") == 0 ? REEF_MERGE_TRUSTED : REEF_MERGE_MAJORITY;
@@ -112,12 +224,24 @@ static int take_option(void *user, int option, const char *value)
     case OPT_DROP:
         r->merge.drop_bad = true;
         return EXIT_DONE;
-    case OPT_TRUST:
-        r->trust = value;
+    case OPT_FACTORS:
+        r->merge.factors = true;
+        return EXIT_DONE;
+    case OPT_COMMON:
+        r->merge.common = true;
+        return EXIT_DONE;
+    case OPT_MISSING:
+        r->merge.ignore_missing = true;
+        return EXIT_DONE;
+    case OPT_JSON:
+        r->json = true;
         return EXIT_DONE;
     case OPT_NO_TRUST:
         r->merge.no_trust = true;
         return EXIT_DONE;
+    case OPT_SHARD:
+        return read_size(value, &r->merge.shard_size) ? EXIT_DONE
+                                                      : complain("--shard-size takes a size such as 5GB, not", value);
     case OPT_THREADS:
         return read_whole(value, 1, REEF_THREADS_MAX, &r->threads) ? EXIT_DONE
                                                                    : complain("--threads takes 1 to 1024, not", value);
@@ -145,12 +269,78 @@ static int make_spec(request *r)
     if (length < 0 || (size_t)length >= sizeof r->spec) {
         return complain("the rule is too long", NULL);
     }
-    if (reef_agg_create(&agg, r->spec, &error) != REEF_OK) {
+    reef_context *context = NULL;
+    reef_status status = plugins_context(&context, &error);
+    if (status == REEF_OK) {
+        status = reef_agg_create(context, &agg, r->spec, &error);
+    }
+    if (status != REEF_OK) {
         fprintf(stderr, "reef aggregate: %s\n", error.text);
-        return EXIT_USAGE;
     }
     reef_agg_destroy(&agg);
+    reef_context_destroy(&context);
     r->merge.rule = r->spec;
+    return status == REEF_OK ? EXIT_DONE : EXIT_USAGE;
+}
+
+/* A file that is there may be replaced by a new table only if it is an old one, or empty: a forgotten value makes a model that of --trust. */
+static bool may_be_trust(const char *path, const char *head)
+{
+    const size_t length = strlen(head);
+    char line[64] = "";
+    if (is_stream(path) || access(path, F_OK) != 0) {
+        return true; /* written to as it is, or new */
+    }
+    FILE *file = open_regular(path);
+    bool table = file && (fread(line, 1, length, file) == 0 ? !ferror(file) : !strcmp(line, head));
+    if (file) {
+        (void)fclose(file);
+    }
+    return table;
+}
+
+/* Nothing is read, and nothing is lost, if an output would replace an input or the other output. */
+static int check_outputs(const request *r)
+{
+    if (r->trust && same_output(r->out, r->trust)) {
+        return complain("the result and the table of trust cannot both go to", r->out);
+    }
+    if (r->trust_tensors &&
+        (same_output(r->out, r->trust_tensors) || (r->trust && same_output(r->trust, r->trust_tensors)) ||
+         (r->merge.state && same_output(r->merge.state, r->trust_tensors)))) {
+        return complain("--trust-tensors needs a file of its own, not", r->trust_tensors);
+    }
+    if (r->merge.state && (is_stream(r->merge.state) || same_output(r->out, r->merge.state) ||
+                           (r->trust && same_output(r->trust, r->merge.state)))) {
+        return complain("--state needs a file of its own, not", r->merge.state);
+    }
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        if (!is_stream(r->out) && reef_file_same(r->paths[i], r->out)) {
+            return complain("the result would replace an input:", r->out);
+        }
+        if (r->trust_tensors && !is_stream(r->trust_tensors) && reef_file_same(r->paths[i], r->trust_tensors)) {
+            return complain("--trust-tensors would replace an input:", r->trust_tensors);
+        }
+        if (r->merge.state && reef_file_same(r->paths[i], r->merge.state)) {
+            return complain("--state would replace an input:", r->merge.state);
+        }
+        if (r->trust && !is_stream(r->trust) && reef_file_same(r->paths[i], r->trust)) {
+            return complain("the table of trust would replace an input:", r->trust);
+        }
+    }
+    if (r->trust && !may_be_trust(r->trust, trust_head)) {
+        return complain("--trust would replace a file that is no table of trust:", r->trust);
+    }
+    if (r->trust_tensors && !may_be_trust(r->trust_tensors, tensors_head)) {
+        return complain("--trust-tensors would replace a file that is no such table:", r->trust_tensors);
+    }
+    if (r->trust_tensors && r->merge.no_trust) {
+        return complain("--trust-tensors and --no-trust exclude each other", NULL);
+    }
+    if (is_standard_output(r->out) && isatty(STDOUT_FILENO)) {
+        return complain("a model is not written to a terminal; send standard output to a file or another command",
+                        NULL);
+    }
     return EXIT_DONE;
 }
 
@@ -168,218 +358,26 @@ static int read_request(request *r, int argc, char **argv)
     if (r->weights_text && !read_weights(r)) {
         return complain("--weights takes one number per file, with commas between them, not", r->weights_text);
     }
-    return make_spec(r);
-}
-
-/* ---- what is printed ---- */
-
-static const char *show(const char *path)
-{
-    size_t length = strlen(path);
-    return length > NAME_SHOWN ? path + length - NAME_SHOWN : path;
-}
-
-static const char *reason_of(const reef_merge_file *file)
-{
-    static const char *const reasons[] = {"used", "weight 0", "NaN or Inf", "bad file"};
-    return reasons[file->reason];
-}
-
-static void print_table(const request *r, const reef_merge_report *report)
-{
-    int width = 4;
-    for (ptrdiff_t i = 0; i < r->count; i++) {
-        int length = (int)strlen(show(r->paths[i]));
-        width = length > width ? length : width;
+    if (r->ids_text && !read_ids(r)) {
+        return complain("--ids takes one name per model, with commas between them, not", r->ids_text);
     }
-    printf("%-*s  %8s  %6s  %8s  %s\n", width, "file", "weight", "trust", "rejected", "fate");
-    for (ptrdiff_t i = 0; i < r->count; i++) {
-        const reef_merge_file *file = &report->files[i];
-        printf("%-*s  %8.4g  ", width, show(r->paths[i]), r->weights ? r->weights[i] : 1.0);
-        if (isnan(file->trust)) { /* not measured */
-            printf("%6s  %8s  ", "-", "-");
-        } else {
-            printf("%6.3f  %6.1f %%  ", file->trust, 100 * file->rejected);
-        }
-        printf("%s\n", reason_of(file));
+    if (r->merge.cast && !is_cast_type(r->merge.cast)) {
+        return complain("--cast takes one of " CAST_TYPES ", not", r->merge.cast);
     }
-    for (ptrdiff_t i = 0; i < r->count; i++) {
-        if (report->files[i].why[0]) {
-            printf("left out: %s\n", report->files[i].why);
-        }
+    if (r->merge.common && r->merge.ignore_missing) {
+        return complain("--common and --ignore-missing exclude each other", NULL);
     }
-}
-
-static void print_integers(const request *r, const reef_merge_report *report)
-{
-    printf("%lld integer or boolean %s with %lld %s, not averaged: ", (long long)report->integer_tensors,
-           report->integer_tensors == 1 ? "tensor" : "tensors", (long long)report->integers,
-           report->integers == 1 ? "element" : "elements");
-    if (r->merge.integers == REEF_MERGE_TRUSTED) {
-        printf("taken from %s, the most trusted file; the files differ at %lld\n", show(r->paths[report->trusted]),
-               (long long)report->disputed);
-        return;
+    if (r->ids_text && !r->merge.state) {
+        return complain("--ids goes with --state", NULL);
     }
-    printf("by majority; the files differ at %lld", (long long)report->disputed);
-    if (report->undecided) {
-        printf(", %lld without a majority taken from %s, the most trusted file", (long long)report->undecided,
-               show(r->paths[report->trusted]));
+    bool taken = is_standard_output(r->out) || (r->trust && is_standard_output(r->trust)) ||
+                 (r->trust_tensors && is_standard_output(r->trust_tensors));
+    if (r->json && taken) {
+        return complain("--json goes to standard output, where another output goes already", NULL);
     }
-    printf("\n");
-}
-
-static void print_report(const request *r, const reef_merge_report *report)
-{
-    ptrdiff_t used = 0;
-    print_table(r, report);
-    for (ptrdiff_t i = 0; i < r->count; i++) {
-        used += report->files[i].reason == REEF_MERGE_USED;
-    }
-    printf("%lld numbers in %lld %s of %td files by %s, %s\n", (long long)report->numbers,
-           (long long)(report->tensors - report->integer_tensors),
-           report->tensors - report->integer_tensors == 1 ? "tensor" : "tensors", used, r->spec,
-           r->merge.per_tensor ? "each tensor by itself" : "the model as a whole");
-    if (report->integer_tensors) {
-        print_integers(r, report);
-    }
-    if (report->masked) {
-        printf("%lld entries were NaN or Inf and left out\n", (long long)report->masked);
-    }
-    if (report->unconverged) {
-        printf("%lld times the iteration ended before its tolerance\n", (long long)report->unconverged);
-    }
-}
-
-/* A field of a csv line, quoted. */
-static void put_quoted(FILE *to, const char *text)
-{
-    (void)fputc('"', to);
-    for (; *text; text++) {
-        (void)fputs(*text == '"' ? "\"\"" : (char[2]){*text, '\0'}, to);
-    }
-    (void)fputc('"', to);
-}
-
-static void print_trust(const request *r, const reef_merge_report *report, FILE *to)
-{
-    (void)fprintf(to, "file,weight,trust,rejected,fate,why\n");
-    for (ptrdiff_t i = 0; i < r->count; i++) {
-        const reef_merge_file *file = &report->files[i];
-        put_quoted(to, r->paths[i]);
-        (void)fprintf(to, ",%.17g,%.17g,%.17g,%s,", r->weights ? r->weights[i] : 1.0, file->trust, file->rejected,
-                      reason_of(file));
-        put_quoted(to, file->why);
-        (void)fputc('\n', to);
-    }
-}
-
-/* Written beside it, then renamed: a table that was there stays whole. A pipe or a device is written to as it is. */
-static int write_trust(const request *r, const reef_merge_report *report)
-{
-    char beside[4096];
-    struct stat found;
-    bool direct = stat(r->trust, &found) == 0 && !S_ISREG(found.st_mode);
-    int length = snprintf(beside, sizeof beside, "%s.%ld.tmp", r->trust, (long)getpid());
-    FILE *to = direct ? fopen(r->trust, "w") : length < (int)sizeof beside ? fopen(beside, "wx") : NULL;
-    if (!to) {
-        fprintf(stderr, "reef aggregate: %s: cannot open: %s\n", r->trust,
-                length < (int)sizeof beside ? strerror(errno) : "the path is too long");
-        return EXIT_FAILED;
-    }
-    print_trust(r, report, to);
-    bool bad = ferror(to) != 0;
-    bad = fclose(to) != 0 || bad;
-    if (bad || (!direct && rename(beside, r->trust) != 0)) {
-        fprintf(stderr, "reef aggregate: %s: cannot write: %s\n", r->trust, strerror(errno));
-        if (!direct) {
-            (void)remove(beside);
-        }
-        return EXIT_FAILED;
-    }
-    return EXIT_DONE;
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static void show_progress(void *user, double share)
-{
-    meter *m = user;
-    double now = seconds();
-    if (now - m->start > 2 && now - m->last > 0.5) {
-        fprintf(stderr, "\r%3.0f %%", 100 * share);
-        m->last = now;
-        m->shown = true;
-    }
-}
-
-/* ---- the job ---- */
-
-static bool is_readable(const char *path)
-{
-    struct stat found;
-    return stat(path, &found) == 0 && S_ISREG(found.st_mode) && access(path, R_OK) == 0;
-}
-
-/* A file that cannot be read is bad data; one that cannot be written, a failure. */
-static int code_of(const request *r, reef_status status)
-{
-    bool unreadable = false;
-    if (status == REEF_OK) {
-        return EXIT_DONE;
-    }
-    for (ptrdiff_t i = 0; status == REEF_E_FILE && i < r->count; i++) {
-        unreadable = unreadable || !is_readable(r->paths[i]);
-    }
-    return status == REEF_E_FORMAT || status == REEF_E_OVERFLOW || unreadable ? EXIT_MALFORMED : EXIT_FAILED;
-}
-
-static reef_status merge(const request *r, reef_merge_report *report, reef_error *error)
-{
-    reef_context *context = NULL;
-    meter m = {.start = seconds()};
-    reef_merge_options wanted = r->merge;
-    if (isatty(STDERR_FILENO)) {
-        wanted.progress = show_progress;
-        wanted.user = &m;
-    }
-    reef_status status = reef_context_create(&context, NULL, error);
-    if (status == REEF_OK && r->threads) {
-        status = reef_context_set_threads(context, r->threads, error);
-    }
-    if (status == REEF_OK) {
-        status = reef_merge_files(context, &wanted, r->paths, r->count, r->out, report, error);
-    }
-    reef_context_destroy(&context);
-    if (m.shown) {
-        fprintf(stderr, "\r      \r");
-    }
-    return status;
-}
-
-static int do_request(const request *r)
-{
-    reef_error error = {REEF_OK, ""};
-    reef_merge_report report = {.files = calloc((size_t)r->count + 1, sizeof *report.files)};
-    if (!report.files) {
-        fprintf(stderr, "reef aggregate: no memory for %td files\n", r->count);
-        return EXIT_FAILED;
-    }
-    int code = code_of(r, merge(r, &report, &error));
-    if (code != EXIT_DONE) {
-        fprintf(stderr, "reef aggregate: %s\n", error.text);
-    } else if (!r->quiet) {
-        print_report(r, &report);
-    }
-    if (code == EXIT_DONE && r->trust) {
-        code = write_trust(r, &report);
-    }
-    free(report.files);
-    return code;
+    code = check_outputs(r);
+    r->say = taken ? stderr : stdout;
+    return code == EXIT_DONE ? make_spec(r) : code;
 }
 
 static int run_aggregate(int argc, char **argv)
@@ -390,22 +388,27 @@ static int run_aggregate(int argc, char **argv)
         code = do_request(&r);
     }
     free(r.weights);
+    free((void *)r.ids);
+    free(r.ids_memory);
     return code;
 }
 
 const command command_aggregate = {
     "aggregate",
-    "merge model files (safetensors, npy) into one, and tell who was believed",
+    "merge model files or folders (safetensors, npy, npz) into one, and tell who was trusted",
     "Usage: reef aggregate [OPTIONS] MODEL... -o OUT\n\n"
-    "Merges checkpoints of the same model into one, so that bad ones among them do little harm, and tells who was\n"
-    "believed. Files are safetensors or npy; OUT has the format of MODEL. Files of any size are read in blocks.\n",
+    "Merges checkpoints of the same model into one, so that the influence of bad ones is bounded, and prints how much\n"
+    "each was trusted. MODEL is a safetensors, npy or npz file, or a folder in Hugging Face's layout\n"
+    "(model.safetensors, or shards with their index); OUT is of the same kind, or safetensors if\n"
+    "the models are npz files. Files of any size are read in blocks.\n",
     OPTIONS(options),
-    "Trust is the mean effective weight of a file over its fair share: 1 fully believed, 0 ignored. `rejected` is the\n"
-    "share of the numbers at which it had no say.\n\n"
-    "Exit codes: 0 done, 1 the job failed (a file cannot be written, too many liars), 2 wrong usage,\n"
+    "Trust is the mean effective weight of a file over its fair share: 1 its full share, 0 ignored. `rejected` is the\n"
+    "share of the numbers at which it had no weight.\n\n"
+    "Exit codes: 0 done, 1 the job failed (a file cannot be written, too many malicious models), 2 wrong usage,\n"
     "3 bad data: a file cannot be read, is malformed, or differs from the others.\n\n"
     "  reef aggregate site*.safetensors -o merged.safetensors\n"
-    "  reef aggregate --rule vref --trust trust.csv a.safetensors b.safetensors c.safetensors -o merged.safetensors\n",
+    "  reef aggregate --rule vref --trust trust.csv a.safetensors b.safetensors c.safetensors -o merged.safetensors\n"
+    "  reef aggregate siteA/ siteB/ siteC/ -o merged/\n",
     VALUE_MODEL,
     NULL,
     run_aggregate,

@@ -1,5 +1,8 @@
-/* reef bench: what each rule costs on this machine, as a multiple of the mean of the same rows. */
+/* reef bench: the time that each rule takes on this machine, as a multiple of that of the mean. */
 #include "commands.h"
+#include "json.h"
+#include "plugins.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <reef/reef.h>
@@ -11,20 +14,25 @@ enum { ROWS_MAX = 1024, REPEATS_MAX = 99, SPEC_SIZE = 64 };
 
 typedef struct request {
     long rows, length, repeats, threads;
+    bool as_json;
 } request;
 
-enum { OPT_REPEATS = 256, OPT_THREADS };
+enum { OPT_REPEATS = 256, OPT_THREADS, OPT_JSON };
 static const option_row options[] = {
     {'k', "rows", "K", "vectors to combine, 3 to 1024; default: 32", VALUE_TEXT, NULL},
     {'m', "length", "M", "numbers per vector; default: 500000", VALUE_TEXT, NULL},
-    {OPT_REPEATS, "repeats", "N", "the shortest time of so many counts; default: 5", VALUE_TEXT, NULL},
-    {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
+    {OPT_REPEATS, "repeats", "N", "repetitions, of which the fastest counts; default: 5", VALUE_TEXT, NULL},
+    {OPT_THREADS, "threads", "N", "threads to use; default: all processors", VALUE_TEXT, NULL},
+    {OPT_JSON, "json", NULL, "prints JSON, described in reef-bench(1)", VALUE_NONE, NULL},
 };
 
 static int take_option(void *user, int code, const char *value)
 {
     request *r = user;
     switch (code) {
+    case OPT_JSON:
+        r->as_json = true;
+        return EXIT_DONE;
     case 'k':
         return read_whole(value, 3, ROWS_MAX, &r->rows)
                    ? EXIT_DONE
@@ -74,8 +82,10 @@ static double time_rule(reef_context *context, const request *r, const char *spe
     const ptrdiff_t length = r->length;
     const reef_shape shape = {.rows = r->rows, .segments = 1, .lengths = &length, .dtype = REEF_F32};
     double best = -1;
-    reef_status status = reef_agg_create_in(context, &agg, spec, error);
-    status = status == REEF_OK ? reef_plan_create(&plan, agg, &shape, error) : status;
+    reef_status status = reef_agg_create(context, &agg, spec, error);
+    if (status == REEF_OK) {
+        status = reef_plan_create(&plan, agg, &shape, error);
+    }
     for (long i = 0; i <= r->repeats && status == REEF_OK; i++) { /* the first one warms up */
         double start = seconds();
         status = reef_plan_apply(plan, &(reef_input){.rows = rows}, out, NULL, error);
@@ -87,37 +97,82 @@ static double time_rule(reef_context *context, const request *r, const char *spe
     return status == REEF_OK ? best : -1;
 }
 
-/* Rules that need to know the number of liars are told a tenth. */
+/* Rules that need the number of malicious inputs get a tenth. */
 static void spec_of(const reef_rule *rule, long rows, char spec[SPEC_SIZE])
 {
     bool needs = false;
-    for (ptrdiff_t i = 0; i < rule->field_count; i++) {
-        needs = needs || (rule->fields[i].name[0] == 'f' && rule->fields[i].name[1] == '\0');
+    for (ptrdiff_t i = 0; i < rule->kind.field_count; i++) {
+        needs = needs || (rule->kind.fields[i].name[0] == 'f' && rule->kind.fields[i].name[1] == '\0');
     }
-    (void)snprintf(spec, SPEC_SIZE, needs ? "%s:f=%ld" : "%s", rule->name, rows / 10);
+    (void)snprintf(spec, SPEC_SIZE, needs ? "%s:f=%ld" : "%s", rule->kind.name, rows / 10);
 }
 
-static void bench_all(reef_context *context, const request *r, const void *const *rows, float *out)
+/* One rule: its time, or why there is none. */
+static void report_text(const char *spec, double took, double mean, double bytes, const char *trouble)
 {
-    reef_error error;
+    if (took < 0) {
+        printf("%-16s %s\n", spec, trouble);
+    } else {
+        printf("%-16s %10.2f %8.2f %8.1f\n", spec, 1e3 * took, took / mean, 1e-9 * bytes / took);
+    }
+    (void)fflush(stdout);
+}
+
+static void report_json(json *j, const char *spec, double took, double mean, double bytes, const char *trouble)
+{
+    json_open(j, NULL, '{');
+    json_text(j, "rule", spec);
+    json_number(j, "seconds", took < 0 ? (double)NAN : took);
+    json_number(j, "times_mean", took < 0 ? (double)NAN : took / mean);
+    json_number(j, "bytes_per_second", took < 0 ? (double)NAN : bytes / took);
+    json_text(j, "error", took < 0 ? trouble : NULL);
+    json_close(j);
+}
+
+static void bench_all(reef_context *context, const request *r, const void *const *rows, float *out, json *j)
+{
+    reef_error error = {REEF_OK, ""};
     double mean = time_rule(context, r, "mean", rows, out, &error);
     double bytes = (double)r->rows * (double)r->length * sizeof(float);
-    printf("%-16s %10s %8s %8s\n", "rule", "ms", "x mean", "GB/s");
-    for (ptrdiff_t i = 0; i < reef_rule_count(NULL); i++) {
+    for (ptrdiff_t i = 0; i < reef_kind_count(context, REEF_FAMILY_RULE); i++) {
         char spec[SPEC_SIZE];
-        const reef_rule *rule = reef_rule_at(NULL, i);
+        const reef_rule *rule = (const void *)reef_kind_at(context, REEF_FAMILY_RULE, i);
         if (rule->mix) {
             continue;
         }
         spec_of(rule, r->rows, spec);
         double took = time_rule(context, r, spec, rows, out, &error);
-        if (took < 0) {
-            printf("%-16s %s\n", spec, error.text);
+        if (j) {
+            report_json(j, spec, took, mean, bytes, error.text);
         } else {
-            printf("%-16s %10.2f %8.2f %8.1f\n", spec, 1e3 * took, took / mean, 1e-9 * bytes / took);
+            report_text(spec, took, mean, bytes, error.text);
         }
-        (void)fflush(stdout);
     }
+}
+
+static void bench_as_text(reef_context *context, const request *r, const void *const *rows, float *out,
+                          ptrdiff_t threads)
+{
+    printf("%ld vectors of %ld float32, %s instructions, %td thread%s\n", r->rows, r->length,
+           reef_system_facts().instructions, threads, plural(threads));
+    printf("%s%-16s %10s %8s %8s%s\n", tint_on(stdout, TINT_HEADING), "rule", "ms", "x mean", "GB/s", tint_off(stdout));
+    bench_all(context, r, rows, out, NULL);
+}
+
+static void bench_as_json(reef_context *context, const request *r, const void *const *rows, float *out,
+                          ptrdiff_t threads)
+{
+    json j = json_start(stdout);
+    json_open(&j, NULL, '{');
+    json_text(&j, "version", reef_version());
+    json_text(&j, "instructions", reef_system_facts().instructions);
+    json_whole(&j, "threads", threads);
+    json_whole(&j, "vectors", r->rows);
+    json_whole(&j, "length", r->length);
+    json_open(&j, "rules", '[');
+    bench_all(context, r, rows, out, &j);
+    json_close(&j);
+    json_close(&j);
 }
 
 static int bench(const request *r)
@@ -127,18 +182,23 @@ static int bench(const request *r)
     const void *rows[ROWS_MAX];
     float *data = malloc((size_t)r->rows * (size_t)r->length * sizeof *data);
     float *out = malloc((size_t)r->length * sizeof *out);
-    reef_status status = reef_context_create(&context, NULL, &error);
-    status = status == REEF_OK ? reef_context_set_threads(context, r->threads, &error) : status;
+    reef_status status = plugins_context(&context, &error);
+    if (status == REEF_OK) {
+        status = reef_context_set_threads(context, r->threads, &error);
+    }
     if (!data || !out || status != REEF_OK) {
-        fprintf(stderr, "reef bench: %s\n", status == REEF_OK ? "no memory for so many numbers" : error.text);
+        fprintf(stderr, "reef bench: %s\n", status == REEF_OK ? "not enough memory for so many numbers" : error.text);
     } else {
         fill(data, (size_t)r->rows * (size_t)r->length);
         for (long k = 0; k < r->rows; k++) {
             rows[k] = data + k * r->length;
         }
-        printf("%ld vectors of %ld float32, %s instructions, %td threads\n", r->rows, r->length,
-               reef_system_facts().instructions, r->threads ? (ptrdiff_t)r->threads : reef_system_facts().threads);
-        bench_all(context, r, rows, out);
+        ptrdiff_t threads = r->threads ? (ptrdiff_t)r->threads : reef_system_facts().threads;
+        if (r->as_json) {
+            bench_as_json(context, r, rows, out, threads);
+        } else {
+            bench_as_text(context, r, rows, out, threads);
+        }
     }
     int code = data && out && status == REEF_OK ? EXIT_DONE : EXIT_FAILED;
     reef_context_destroy(&context);
@@ -152,20 +212,20 @@ static int run_bench(int argc, char **argv)
     request r = {.rows = 32, .length = 500000, .repeats = 5};
     int code = read_options(&command_bench, &argc, argv, take_option, &r);
     if (code != EXIT_DONE || argc > 1) {
-        return code != EXIT_DONE ? code : bad_usage(&command_bench, "no argument is expected, not", argv[1]);
+        return code != EXIT_DONE ? code : bad_usage(&command_bench, "it takes no arguments, not", argv[1]);
     }
     return bench(&r);
 }
 
 const command command_bench = {
     "bench",
-    "what each rule costs on this machine, against the mean",
+    "measure the time that each rule takes on this machine",
     "Usage: reef bench [OPTIONS]\n\n"
-    "Aggregates vectors of random float32 numbers by every rule and prints the time, also as a multiple of the "
-    "mean's,\n"
-    "and the bytes read per second. `make bench` in the source tree measures more.\n",
+    "Aggregates vectors of random float32 numbers by every rule and prints the time, also as a multiple of that of "
+    "the\n"
+    "mean, and the bytes read per second. `make bench` in the source tree measures more.\n",
     OPTIONS(options),
-    "Exit codes: 0 done, 1 it failed, 2 wrong usage.\n",
+    "Exit codes: 0 done, 1 not enough memory, or a plug-in cannot be loaded, 2 wrong usage.\n",
     VALUE_NONE,
     NULL,
     run_bench,

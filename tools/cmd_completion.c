@@ -5,14 +5,25 @@
 #include <stdio.h>
 #include <string.h>
 
+static void print_names(reef_family family)
+{
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, family); i++) {
+        printf("%s%s", i ? " " : "", reef_kind_at(NULL, family, i)->name);
+    }
+}
+
 /* Words of a kind, with blanks between them; files and folders are the shell's business. */
 static void print_words(value_kind kind, const char *words)
 {
-    for (ptrdiff_t i = 0; kind == VALUE_RULE && i < reef_rule_count(NULL); i++) {
-        printf("%s%s", i ? " " : "", reef_rule_at(NULL, i)->name);
-    }
-    if (kind == VALUE_WORDS && words) {
+    if ((kind == VALUE_WORDS || kind == VALUE_NAME) && words) {
         printf("%s", words);
+    }
+    for (int f = REEF_FAMILY_RULE; kind == VALUE_NAME && f < REEF_FAMILIES; f++) {
+        printf(" ");
+        print_names((reef_family)f);
+    }
+    if (kind == VALUE_RULE) {
+        print_names(REEF_FAMILY_RULE);
     }
 }
 
@@ -23,6 +34,7 @@ static void bash_values(value_kind kind, const char *words, const char *indent)
     printf("%s", indent);
     switch (kind) {
     case VALUE_RULE:
+    case VALUE_NAME:
     case VALUE_WORDS:
         printf("COMPREPLY=($(compgen -W '");
         print_words(kind, words);
@@ -104,6 +116,7 @@ static void zsh_values(value_kind kind, const char *words)
 {
     switch (kind) {
     case VALUE_RULE:
+    case VALUE_NAME:
     case VALUE_WORDS:
         printf("(");
         print_words(kind, words);
@@ -183,7 +196,7 @@ static void fish_text(const char *text)
 
 static void fish_values(value_kind kind, const char *words)
 {
-    if (kind == VALUE_RULE || kind == VALUE_WORDS) {
+    if (kind == VALUE_RULE || kind == VALUE_NAME || kind == VALUE_WORDS) {
         printf(" -a '");
         print_words(kind, words);
         printf("'");
@@ -208,7 +221,7 @@ static void fish_command(const command *c)
         printf("\n");
     }
     bool files = c->argument == VALUE_FILE || c->argument == VALUE_MODEL || c->argument == VALUE_EXPERIMENT;
-    if (files || c->argument == VALUE_FOLDER || c->argument == VALUE_WORDS) {
+    if (files || c->argument == VALUE_FOLDER || c->argument == VALUE_NAME || c->argument == VALUE_WORDS) {
         printf("complete -c reef -n '__fish_seen_subcommand_from %s' %s", c->name, files ? "-F" : "");
         fish_values(c->argument, c->words);
         printf("\n");
@@ -250,8 +263,9 @@ const command command_completion = {
     "completion",
     "print a completion script for bash, zsh or fish",
     "Usage: reef completion SHELL\n\n"
-    "Prints a script that teaches SHELL (bash, zsh or fish) to complete commands, options, rules and files.\n"
-    "`make install` puts them where the shells look. By hand:\n\n"
+    "Prints a script that lets SHELL (bash, zsh or fish) complete commands, options, files, and names of rules, "
+    "attacks, ...\n"
+    "`make install` installs them for all users. For yourself:\n\n"
     "  bash   source <(reef completion bash)\n"
     "  zsh    source <(reef completion zsh)\n"
     "  fish   reef completion fish | source\n",

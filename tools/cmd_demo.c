@@ -1,7 +1,7 @@
-/* reef demo: 32 synthetic models, 8 of them lying in four different ways, aggregated by every rule.
+/* reef demo: 32 synthetic models, 8 of them malicious in four different ways, aggregated by every rule.
  *
  * The table shows the error against the honest mean in units of the honest mean's own statistical error, so 0 is perfect and 1
- * means that the liars did as much harm as chance does anyway; then the trust of each agent. */
+ * means that the attack adds as much error as sampling noise; then the trust of each agent. */
 #include "commands.h"
 
 #include <reef/reef.h>
@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { AGENTS = 32, LIARS = 8, HONEST = AGENTS - LIARS, COORDINATES = 20000 };
+enum { AGENTS = 32, MALICIOUS = 8, HONEST = AGENTS - MALICIOUS, COORDINATES = 20000 };
 
 static const char *const scenarios[] = {"far", "near", "hidden", "broken"};
 enum { FAR, NEAR, HIDDEN, BROKEN, SCENARIOS };
 
-/* Rules that must know the number of liars are told; bulyan bears 7 of 32 at most. */
+/* Rules that need the number of malicious inputs get it; bulyan tolerates 7 of 32 at most. */
 static const char *const specs[] = {
     "mean",
     "median",
@@ -75,7 +75,7 @@ static double normal(uint64_t *state)
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
-/* What liar number i sends at a coordinate whose honest values have this mean and standard deviation 1. */
+/* What malicious agent number i sends at a coordinate whose honest values have this mean and standard deviation 1. */
 static float lie(int scenario, int i, double mean, float own)
 {
     switch (scenario) {
@@ -114,8 +114,8 @@ static void make_data(demo *d)
         d->honest_mean[m] = sum / HONEST;
         for (int s = 0; s < SCENARIOS; s++) {
             for (int l = 0; l < AGENTS; l++) {
-                bool liar = l >= HONEST;
-                d->data[s][l * COORDINATES + m] = liar ? lie(s, l - HONEST, d->honest_mean[m], own[l]) : own[l];
+                bool malicious = l >= HONEST;
+                d->data[s][l * COORDINATES + m] = malicious ? lie(s, l - HONEST, d->honest_mean[m], own[l]) : own[l];
             }
         }
     }
@@ -135,7 +135,7 @@ static double error_of(const demo *d)
 static reef_status run_spec(demo *d, const char *spec, outcome *o, reef_error *error)
 {
     reef_agg *agg = NULL;
-    reef_status status = reef_agg_create(&agg, spec, error);
+    reef_status status = reef_agg_create(NULL, &agg, spec, error);
     for (int s = 0; status == REEF_OK && s < SCENARIOS; s++) {
         const void *rows[AGENTS];
         for (int l = 0; l < AGENTS; l++) {
@@ -175,14 +175,14 @@ static void print_trust(const demo *d, const double *trust)
 
 static void print_head(const demo *d)
 {
-    printf("%d agents send model vectors of %d numbers; the last %d lie:\n", AGENTS, COORDINATES, LIARS);
+    printf("%d agents send model vectors of %d numbers; the last %d are malicious:\n", AGENTS, COORDINATES, MALICIOUS);
     printf("  far      each is off by its own 100 to 800 standard deviations\n");
     printf("  near     all of them collude 2.5 standard deviations off, at the edge of the honest spread\n");
     printf("  hidden   the same at 1.0, well inside it: the hardest case without memory\n");
     printf("  broken   NaN, Inf, 1e38, and a sign flip times a million\n\n");
     printf("Error against the mean of the honest, in units of that mean's own statistical error\n");
-    printf("(0 is perfect; below 1 the liars did less harm than chance), and trust under 'near'\n");
-    printf("(%s ignored, %s fair share, %s more; honest agents first, then liars):\n\n", d->utf8 ? "·" : ".",
+    printf("(0 is perfect; below 1 the attack adds less error than sampling noise), and trust under 'near'\n");
+    printf("(%s ignored, %s fair share, %s more; honest agents first, then malicious ones):\n\n", d->utf8 ? "·" : ".",
            d->utf8 ? "▇" : "7", d->utf8 ? "█" : "8");
     printf("%-19s", "rule");
     for (int s = 0; s < SCENARIOS; s++) {
@@ -203,12 +203,12 @@ static void print_agents(const char *first_name, const outcome *first, const cha
 {
     static const char *const reasons[] = {"", "no weight", "broken: dropped for NaN or Inf"};
     const outcome *both[] = {first, second};
-    printf("\nTrust of each agent (1 is its fair share, 0 means ignored)\n\nagent     ");
+    printf("\nTrust of each agent (1 is its fair share, 0 means ignored)\n\nagent        ");
     print_scenarios(first_name);
     print_scenarios(second_name);
     printf("\n");
     for (int l = 0; l < AGENTS; l++) {
-        printf("%3d %s", l, l < HONEST ? "honest" : "LIAR  ");
+        printf("%3d %s", l, l < HONEST ? "honest   " : "MALICIOUS");
         for (int i = 0; i < 2; i++) {
             printf("          ");
             for (int s = 0; s < SCENARIOS; s++) {
@@ -280,7 +280,7 @@ static int run_demo(int argc, char **argv)
     }
     d.honest_mean = malloc(sizeof(double) * COORDINATES);
     d.out = malloc(sizeof(float) * COORDINATES);
-    if (ready && d.honest_mean && d.out && reef_report_create(&d.report, AGENTS, NULL) == REEF_OK) {
+    if (ready && d.honest_mean && d.out && reef_report_create(NULL, &d.report, AGENTS, NULL) == REEF_OK) {
         make_data(&d);
         code = show(&d);
     } else {
@@ -297,9 +297,9 @@ static int run_demo(int argc, char **argv)
 
 const command command_demo = {
     "demo",
-    "32 models, 8 liars, every rule: errors and who was believed",
+    "aggregate 32 models, 8 of them malicious, by every rule",
     "Usage: reef demo\n\n"
-    "Aggregates 32 synthetic model vectors, 8 of them lying in four different ways, by every rule, and prints the\n"
+    "Aggregates 32 synthetic model vectors, 8 of them malicious in four different ways, by every rule, and prints the\n"
     "error against the mean of the honest and the trust that each agent was given. Takes a few seconds.\n",
     NULL,
     0,

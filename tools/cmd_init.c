@@ -6,27 +6,27 @@
 #include <string.h>
 
 static const char starter[] =
-    "# An experiment. Every list is swept: this one has 3 x 3 = 9 cells. Run it:  reef run FILE\n"
+    "# An experiment. Every list is swept: this one has 3 x 3 = 9 configurations. Run it:  reef run FILE\n"
     "# What there is to choose from: reef list rules, graphs, weights, links, problems, strategies, attacks.\n"
     "\n"
     "name: first                 # results go to results/first\n"
     "\n"
     "agents: 20\n"
-    "graph: erdos_renyi:p=0.4    # who hears whom; a spec, or a map {kind: erdos_renyi, p: 0.4}\n"
-    "weights: metropolis         # how much they give to those they hear\n"
+    "graph: erdos_renyi:p=0.4    # who hears whom; as text, or as a map {kind: erdos_renyi, p: 0.4}\n"
+    "weights: metropolis         # combination weights of neighbours\n"
     "\n"
     "problem: {kind: lms, dimension: 10, noise: 0.01}\n"
     "strategy: {kind: diffusion, mu: 0.02}\n"
-    "rule: [mean, median, ref]   # how they combine what they hear\n"
+    "rule: [mean, median, ref]   # how they combine what they receive; mref also remembers who sent what\n"
     "\n"
-    "liars: [0, 1, 2]            # a count, a fraction (10%), or max\n"
+    "malicious: [0, 1, 2]        # a count, a fraction (10%), or max\n"
     "placement: {kind: random, keep_majority: true}\n"
     "attack: {kind: additive, delta: 100}\n"
     "\n"
-    "iterations: 1000\n"
-    "runs: 32                    # repetitions with independent data, averaged\n"
-    "seed: 1                     # the same data for every cell\n"
-    "oracle: true                # also what one could reach knowing the liars\n";
+    "rounds: 1000\n"
+    "repetitions: 32             # with independent data, averaged\n"
+    "seed: 1                     # the same data for every configuration\n"
+    "oracle: true                # also run the oracle, which knows the malicious agents\n";
 
 static int run_init(int argc, char **argv)
 {
@@ -35,19 +35,24 @@ static int run_init(int argc, char **argv)
         return code != EXIT_DONE ? code : bad_usage(&command_init, "one file name at most, not also", argv[2]);
     }
     const char *path = argc > 1 ? argv[1] : "experiment.yaml";
+    if (strcmp(path, "-") == 0) {
+        (void)fputs(starter, stdout);
+        return EXIT_DONE;
+    }
+    const char *shown = printable_path(path);
     FILE *file = fopen(path, "wx"); /* never over an existing file */
     if (!file) {
-        fprintf(stderr, "reef init: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "reef init: %s: %s\n", shown, strerror(errno));
         return EXIT_FAILED;
     }
     size_t length = sizeof starter - 1;
     int bad = fwrite(starter, 1, length, file) != length;
     bad = fclose(file) != 0 || bad;
     if (bad) {
-        fprintf(stderr, "reef init: %s could not be written\n", path);
+        fprintf(stderr, "reef init: %s could not be written\n", shown);
         return EXIT_FAILED;
     }
-    printf("%s written. Next: `reef check %s`, `reef run %s`.\n", path, path, path);
+    printf("%s written. Next: `reef check %s`, `reef run %s`.\n", shown, shown, shown);
     return EXIT_DONE;
 }
 
@@ -55,7 +60,9 @@ const command command_init = {
     "init",
     "write a commented experiment to start from",
     "Usage: reef init [FILE]\n\n"
-    "Writes a small experiment with remarks to FILE (default experiment.yaml). An existing file is left alone.\n",
+    "Writes a small commented experiment to FILE (default: experiment.yaml; - is standard output). An existing file "
+    "is\n"
+    "not overwritten.\n",
     NULL,
     0,
     "Exit codes: 0 written, 1 it could not be written, 2 wrong usage.\n",

@@ -1,5 +1,6 @@
 /* reef plot: pictures from the scripts of a results folder, by gnuplot as a child process. */
 #include "commands.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <reef/reef.h>
@@ -15,7 +16,7 @@ static const char *const figures[] = {"curves", "final", "heat", "matrix", "grap
 static const char *const kinds[] = {"svg", "png", "pdf"};
 enum { FIGURES = sizeof figures / sizeof figures[0], KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* In the child: never returns. */
+/* In the child: never returns. -d: no start-up file, wherever gnuplot looks for one. */
 static void become_gnuplot(const char *folder, const char *figure, const char *kind)
 {
     char choice[32];
@@ -23,7 +24,7 @@ static void become_gnuplot(const char *folder, const char *figure, const char *k
     (void)snprintf(choice, sizeof choice, "kind='%s'", kind);
     (void)snprintf(script, sizeof script, "%s.gp", figure);
     if (chdir(folder) == 0) {
-        (void)execlp("gnuplot", "gnuplot", "-e", choice, script, (char *)NULL);
+        (void)execlp("gnuplot", "gnuplot", "-d", "-e", choice, script, (char *)NULL);
     }
     _exit(errno == ENOENT ? NOT_FOUND : 1);
 }
@@ -71,20 +72,27 @@ static int run_plot(int argc, char **argv)
     if (code != EXIT_DONE || argc != 2) {
         return code != EXIT_DONE ? code : bad_usage(&command_plot, "one results folder is expected", NULL);
     }
+    reef_status status = reef_experiment_redraw(NULL, argv[1], &error);
+    if (status != REEF_OK) {
+        fprintf(stderr, "reef plot: %s\n", error.text);
+        return status == REEF_E_NOMEM ? EXIT_FAILED : EXIT_MALFORMED;
+    }
     int drawn = plot_folder(argv[1]);
     if (drawn == PLOT_NO_GNUPLOT || drawn == PLOT_FAILED) {
-        fprintf(stderr, "reef plot: %s\n", drawn == PLOT_FAILED ? "gnuplot failed" : "gnuplot is not there");
+        fprintf(stderr, "reef plot: %s\n",
+                drawn == PLOT_FAILED ? "gnuplot failed" : "gnuplot not found; `reef doctor` says how to get it");
         return EXIT_FAILED;
     }
     if (drawn == 0) {
-        fprintf(stderr, "reef plot: %s has no figures/*.gp; is it a results folder?\n", argv[1]);
+        fprintf(stderr, "reef plot: %s has no figures/*.gp; is it a results folder?\n", printable_path(argv[1]));
         return EXIT_MALFORMED;
     }
     if (reef_experiment_report(NULL, argv[1], &error) != REEF_OK) {
         fprintf(stderr, "reef plot: %s\n", error.text);
         return EXIT_FAILED;
     }
-    printf("%d pictures in %s/figures, and %s/report.html\n", drawn, argv[1], argv[1]);
+    const char *shown = printable_path(argv[1]);
+    printf("%d picture%s in %s/figures. Report: %s/report.html\n", drawn, plural(drawn), shown, shown);
     return EXIT_DONE;
 }
 
@@ -92,9 +100,12 @@ const command command_plot = {
     "plot",
     "draw the figures of a results folder (needs gnuplot)",
     "Usage: reef plot FOLDER\n\n"
-    "Draws FOLDER/figures/*.gp, which `reef run` wrote, as svg, png and pdf with gnuplot, and makes "
+    "Draws the figures of FOLDER, which `reef run` wrote, as svg, png and pdf with gnuplot, and writes "
     "FOLDER/report.html\n"
-    "anew. The scripts and their data can be changed and drawn again.\n",
+    "again. Scripts and data are generated from the configuration and its results: those in FOLDER/figures are "
+    "replaced\n"
+    "and never run, since a folder may come from anybody. To draw your own changes to a script, call gnuplot "
+    "yourself.\n",
     NULL,
     0,
     "Exit codes: 0 done, 1 gnuplot is missing or failed, 2 wrong usage, 3 there is nothing to draw.\n",

@@ -1,16 +1,20 @@
 /* reef run: an experiment from a YAML file to a folder of results. */
 #include "commands.h"
-#include "ranks.h"
+#include "experiment.h"
+#include "launch.h"
+#include "plugins.h"
+#include "signals.h"
+#include "table.h"
+#include "terminal.h"
 
 #include <reef/reef.h>
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { OVERRIDES_MAX = 64, PATH_SIZE = 4096, BAR = 24, COLUMNS_MAX = 64, ROWS_MAX = 200 };
+enum { OVERRIDES_MAX = 64, PATH_SIZE = 4096, BAR = 24 };
 enum { NAME_SIZE = 40, RULES_SHOWN = 8, RULES_SIZE = 600, WIDTH = 140 };
 
 typedef struct arguments {
@@ -18,41 +22,47 @@ typedef struct arguments {
     const char *overrides[OVERRIDES_MAX];
     ptrdiff_t override_count;
     long threads;
-    bool resume, quiet, no_figures, npy, models;
+    bool resume, force, quiet, no_figures, npy, models;
     reef_distribute distribute;
     int64_t checkpoint_rounds;
     double checkpoint_seconds;
 } arguments;
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int number)
-{
-    (void)number;
-    stop = 1;
-}
-
 /* ---- the command line ---- */
 
-enum { OPT_SET = 256, OPT_RESUME, OPT_THREADS, OPT_DISTRIBUTE, OPT_CHECKPOINT, OPT_NPY, OPT_MODELS, OPT_NO_FIGURES };
+enum {
+    OPT_SET = 256,
+    OPT_RESUME,
+    OPT_FORCE,
+    OPT_THREADS,
+    OPT_DISTRIBUTE,
+    OPT_CHECKPOINT,
+    OPT_NPY,
+    OPT_MODELS,
+    OPT_NO_FIGURES
+};
 static const option_row options[] = {
     {'o', "output", "FOLDER", "where the results go (default: results/NAME)", VALUE_FOLDER, NULL},
     {OPT_SET, "set", "PATH=VALUE", "replaces a value of the file:\n--set strategy.mu=0.05 --set 'rule=[mean, ref]'",
      VALUE_TEXT, NULL},
-    {OPT_RESUME, "resume", NULL, "goes on with a run that was stopped; finished cells are not run again", VALUE_NONE,
+    {OPT_RESUME, "resume", NULL, "resumes an interrupted run; finished configurations are not run again", VALUE_NONE,
      NULL},
+    {OPT_FORCE, "force", NULL, "replaces the results of another configuration in the folder", VALUE_NONE, NULL},
     {OPT_THREADS, "threads", "N", "cores to use (default: all; of several ranks on a machine, each its share)",
      VALUE_TEXT, NULL},
     {OPT_DISTRIBUTE, "distribute", "WHAT",
-     "under mpirun or srun: cells and repetitions over the ranks (cells), or the\nagents of each run (agents); default "
-     "auto: agents if a cell does not fit a rank",
+     "under mpirun or srun, what is spread over the ranks: configurations and\nrepetitions (cells), or the agents of "
+     "each "
+     "run (agents); default auto: agents if a\nconfiguration does not fit a rank",
      VALUE_WORDS, "auto cells agents"},
     {OPT_CHECKPOINT, "checkpoint", "N",
      "with agents over ranks: state saved every N rounds, or Ns: every N seconds\n(default: 300s)", VALUE_TEXT, NULL},
     {OPT_NPY, "npy", NULL, "also writes the curves as .npy files, in FOLDER/arrays", VALUE_NONE, NULL},
-    {OPT_MODELS, "save-models", NULL, "also writes each cell's trained model, in FOLDER/models", VALUE_NONE, NULL},
-    {OPT_NO_FIGURES, "no-figures", NULL, "does not call gnuplot; `reef plot FOLDER` draws later", VALUE_NONE, NULL},
-    {'q', "quiet", NULL, "no progress and no summary", VALUE_NONE, NULL},
+    {OPT_MODELS, "save-models", NULL, "also writes the trained model of each configuration, in FOLDER/models",
+     VALUE_NONE, NULL},
+    {OPT_NO_FIGURES, "no-figures", NULL, "does not call gnuplot; `reef plot FOLDER` draws the figures later",
+     VALUE_NONE, NULL},
+    {'q', "quiet", NULL, "no progress, no warnings and no summary", VALUE_NONE, NULL},
 };
 
 static bool read_distribute(const char *text, reef_distribute *distribute)
@@ -86,7 +96,8 @@ static int take_option(void *user, int code, const char *value)
     switch (code) {
     case 'o':
         a->folder = value;
-        return value[0] ? EXIT_DONE : bad_usage(&command_run, "-o needs a folder", NULL);
+        return value[0] && strcmp(value, "-") != 0 ? EXIT_DONE
+                                                   : bad_usage(&command_run, "-o needs a folder, not", value);
     case OPT_SET:
         if (a->override_count == OVERRIDES_MAX) {
             return bad_usage(&command_run, "too many --set", NULL);
@@ -105,6 +116,9 @@ static int take_option(void *user, int code, const char *value)
         return read_checkpoint(value, a)
                    ? EXIT_DONE
                    : bad_usage(&command_run, "--checkpoint takes rounds (500) or seconds (60s), not", value);
+    case OPT_FORCE:
+        a->force = true;
+        return EXIT_DONE;
     case OPT_RESUME:
         a->resume = true;
         return EXIT_DONE;
@@ -208,12 +222,12 @@ static void show(void *user, const reef_progress *p)
             bar[i] = i < (int)(part * BAR) ? '#' : '.';
         }
         bar[BAR] = '\0';
-        fprintf(stderr, "\r\033[K[%s] cell %td of %td, %.1f blocks/s, %.0f s left  %.*s", bar, p->cells_done, p->cells,
-                rate, left, WIDTH - BAR - 50, rules);
+        fprintf(stderr, "\r\033[K[%s] %td of %td configurations, %.1f blocks/s, %.0f s left  %.*s", bar, p->cells_done,
+                p->cells, rate, left, WIDTH - BAR - 50, rules);
     } else if (p->seconds - d->last > 10) {
         d->last = p->seconds;
-        fprintf(stderr, "%.0f s: cell %td of %td, %.1f blocks/s, about %.0f s left; %s\n", p->seconds, p->cells_done,
-                p->cells, rate, left, rules);
+        fprintf(stderr, "%.0f s: %td of %td configurations, %.1f blocks/s, about %.0f s left; %s\n", p->seconds,
+                p->cells_done, p->cells, rate, left, rules);
     }
 }
 
@@ -232,99 +246,60 @@ int experiment_exit_code(reef_status status)
     }
 }
 
-/* The linear values, the errors and the full configuration stay in the file. */
-static bool is_shown(const char *name, bool decibels)
+int results_finish(const char *name, const char *folder, bool figures, bool summary)
 {
-    static const char *const linear[] = {"msd", "excess", "consensus"};
-    size_t length = strlen(name);
-    bool hidden = (length > 3 && strcmp(name + length - 3, "_se") == 0) || strncmp(name, "config.", 7) == 0;
-    for (size_t i = 0; i < sizeof linear / sizeof linear[0]; i++) {
-        hidden = hidden || strcmp(name, linear[i]) == 0;
+    reef_error error;
+    int drawn = figures ? plot_folder(folder) : 0;
+    if (drawn < 0) {
+        fprintf(stderr, "reef %s: no pictures: %s\n", name,
+                drawn == PLOT_FAILED ? "gnuplot failed" : "gnuplot not found");
     }
-    return !hidden && !(decibels && strcmp(name, "oracle") == 0);
-}
-
-/* Numbers with more digits than one reads are shortened in place. */
-static char *shorten(char *field)
-{
-    char *end = NULL;
-    double number = strtod(field, &end);
-    size_t length = strlen(field);
-    if (length > 8 && end == field + length) {
-        (void)snprintf(field, length + 1, "%.6g", number);
+    if (reef_experiment_report(NULL, folder, &error) != REEF_OK) {
+        fprintf(stderr, "reef %s: %s\n", name, error.text);
+        return EXIT_FAILED;
     }
-    return field;
-}
-
-/* Widths of the columns: -1 for those that are not shown, 0 before the head has been read. */
-static void measure_row(char *line, bool head, int *widths)
-{
-    int column = 0;
-    bool decibels = head && strstr(line, "oracle_db");
-    for (char *field = next_field(&line); field && column < COLUMNS_MAX; field = next_field(&line), column++) {
-        int width = (int)strlen(shorten(field));
-        if (head) {
-            widths[column] = is_shown(field, decibels) ? width : -1;
-        } else if (widths[column] >= 0 && width > widths[column]) {
-            widths[column] = width;
-        }
+    if (summary) {
+        print_table(folder);
     }
-}
-
-static void print_row(char *line, const int *widths)
-{
-    int column = 0;
-    for (char *field = next_field(&line); field && column < COLUMNS_MAX; field = next_field(&line), column++) {
-        if (widths[column] >= 0) {
-            printf("%s%*s", column ? "  " : "", widths[column], shorten(field));
-        }
-    }
-    printf("\n");
-}
-
-/* The summary as a table: read once for the widths, once for the rows. */
-static void print_summary(const char *folder)
-{
-    char path[PATH_SIZE + 16];
-    char line[16 * PATH_SIZE];
-    int widths[COLUMNS_MAX] = {0};
-    (void)snprintf(path, sizeof path, "%s/summary.csv", folder);
-    for (int pass = 0; pass < 2; pass++) {
-        FILE *file = fopen(path, "r");
-        for (int i = 0; file && i < ROWS_MAX && fgets(line, sizeof line, file); i++) {
-            line[strcspn(line, "\n")] = '\0';
-            if (pass == 0) {
-                measure_row(line, i == 0, widths);
-            } else {
-                print_row(line, widths);
-            }
-        }
-        if (file) {
-            (void)fclose(file);
-        }
-    }
+    return EXIT_DONE;
 }
 
 /* Pictures, report and summary of a run that is done. */
 static int finish(const reef_experiment *e, const arguments *a, const char *folder,
                   const reef_experiment_outcome *outcome)
 {
-    reef_error error;
-    int drawn = a->no_figures ? 0 : plot_folder(folder);
-    if (drawn < 0) {
-        fprintf(stderr, "reef run: no pictures: %s\n",
-                drawn == PLOT_FAILED ? "gnuplot failed" : "gnuplot is not there");
+    if (outcome->damaged > 0) {
+        fprintf(stderr, "reef run: %td damaged file%s in %s; the results were computed again\n", outcome->damaged,
+                plural(outcome->damaged), printable_path(folder));
     }
-    if (reef_experiment_report(NULL, folder, &error) != REEF_OK) {
-        fprintf(stderr, "reef run: %s\n", error.text);
-        return EXIT_FAILED;
+    int code = results_finish("run", folder, !a->no_figures, !a->quiet);
+    if (code == EXIT_DONE && !a->quiet) {
+        ptrdiff_t cells = reef_experiment_cells(e);
+        printf("%td configuration%s in %.1f s", cells, plural(cells), outcome->seconds);
+        if (outcome->reused > 0) {
+            printf(" (%td reused from the previous run)", outcome->reused);
+        }
+        const char *shown = printable_path(folder);
+        printf("; results in %s. Report: %s/report.html\n", shown, shown);
     }
-    if (!a->quiet) {
-        print_summary(folder);
-        printf("%td cells (%td taken from before) in %.1f s; results in %s, to look at: %s/report.html\n",
-               reef_experiment_cells(e), outcome->reused, outcome->seconds, folder, folder);
+    return code;
+}
+
+static void take_warnings(void *user, ptrdiff_t cell, const reef_cell_facts *facts)
+{
+    char text[2048];
+    (void)reef_cell_facts_print(facts, text, sizeof text, NULL);
+    gather_warnings(user, cell, text);
+}
+
+/* What `reef check` would warn of, before anything runs. What cannot be checked is left to the run to complain about. */
+static void show_warnings(const reef_experiment *e)
+{
+    static warnings w; /* too large for a stack */
+    w = (warnings){.experiment = e};
+    if (reef_experiment_check_all(e, take_warnings, &w, NULL) == REEF_OK) {
+        print_warnings(&w, stderr);
     }
-    return EXIT_DONE;
 }
 
 static int run_loaded(const reef_experiment *e, const arguments *a, const char *folder, const reef_engine *engine)
@@ -335,24 +310,25 @@ static int run_loaded(const reef_experiment *e, const arguments *a, const char *
     reef_experiment_outcome outcome;
     const reef_experiment_options wanted = {.folder = folder,
                                             .resume = a->resume,
+                                            .force = a->force,
                                             .arrays = a->npy,
                                             .models = a->models,
                                             .progress = a->quiet ? NULL : show,
                                             .user = &d,
-                                            .stop = &stop,
+                                            .stop = &stop_wanted,
                                             .engine = engine,
                                             .distribute = a->distribute,
                                             .checkpoint_rounds = a->checkpoint_rounds,
                                             .checkpoint_seconds = a->checkpoint_seconds};
-    struct sigaction action = {.sa_handler = on_signal};
-    action.sa_flags = (int)SA_RESETHAND; /* a second Ctrl-C ends it at once */
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
+    if (!a->quiet) {
+        show_warnings(e);
+    }
+    stop_on_signals();
     reef_status status = reef_experiment_run(e, &wanted, &outcome, &error);
     if (d.terminal && !a->quiet) {
         fprintf(stderr, "\r\033[K");
     }
-    if (engine && engine->rank > 0) { /* rank 0 says it */
+    if (engine && engine->rank > 0) { /* only rank 0 prints */
         return status == REEF_OK && !outcome.stopped ? EXIT_DONE : EXIT_FAILED;
     }
     if (status != REEF_OK) {
@@ -360,7 +336,8 @@ static int run_loaded(const reef_experiment *e, const arguments *a, const char *
         return EXIT_FAILED;
     }
     if (outcome.stopped) {
-        fprintf(stderr, "reef run: stopped; the finished cells are in %s, `--resume` goes on\n", folder);
+        fprintf(stderr, "reef run: interrupted; finished configurations are in %s, resume with --resume\n",
+                printable_path(folder));
         return EXIT_FAILED;
     }
     return finish(e, a, folder, &outcome);
@@ -384,11 +361,16 @@ static int load_and_run(const arguments *a, const reef_engine *engine)
     reef_experiment *e = NULL;
     reef_error error = {REEF_OK, ""};
     int code = EXIT_DONE;
-    reef_status status = reef_context_create(&context, NULL, &error);
-    status = status == REEF_OK ? reef_context_set_threads(context, threads_for(a, engine), &error) : status;
-    status = status == REEF_OK ? reef_experiment_load(context, &e, a->file, a->overrides, a->override_count, &error)
-                               : status;
-    status = engine ? engine->ops->agree(engine, status, &error) : status;
+    reef_status status = plugins_context(&context, &error);
+    if (status == REEF_OK) {
+        status = reef_context_set_threads(context, threads_for(a, engine), &error);
+    }
+    if (status == REEF_OK) {
+        status = load_experiment(context, &e, a->file, a->overrides, a->override_count, &error);
+    }
+    if (engine) {
+        status = engine->ops->agree(engine, status, &error);
+    }
     if (status == REEF_OK) {
         (void)snprintf(folder, sizeof folder, "results/%s", reef_experiment_name(e));
         code = run_loaded(e, a, a->folder ? a->folder : folder, engine);
@@ -409,11 +391,14 @@ static int run_run(int argc, char **argv)
     reef_error error;
     bool ranks = ranks_wanted();
     if (ranks && ranks_number() > 0 && !freopen("/dev/null", "w", stdout)) {
-        return EXIT_FAILED; /* one rank speaks */
+        return EXIT_FAILED; /* only rank 0 prints */
     }
     int code = read_arguments(argc, argv, &a);
     if (code) {
         return code;
+    }
+    if (ranks && a.file && strcmp(a.file, "-") == 0) {
+        return bad_usage(&command_run, "several ranks cannot share standard input; give a file, not", a.file);
     }
     reef_engine *engine = ranks ? ranks_start(&error) : NULL;
     if (ranks && !engine) {
@@ -432,9 +417,11 @@ const command command_run = {
     "run",
     "run an experiment described by a YAML file",
     "Usage: reef run EXPERIMENT.yaml [OPTIONS]\n\n"
-    "Runs every combination of the lists in the file, repeated as often as it says, on all cores, and writes tables,\n"
-    "figures and report.html to a folder. Everything is checked before anything runs. `reef init` writes a file to\n"
-    "start from.\n",
+    "Runs every configuration (combination of the lists in the file) with all its repetitions, on all cores, and "
+    "writes\n"
+    "tables, figures and report.html to a folder. Everything is checked before anything runs, and warnings of `reef "
+    "check`\n"
+    "are shown. - reads the experiment from standard input. `reef init` writes a file to start from.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 1 the run failed or was stopped, 2 wrong usage or configuration, 3 a file cannot be read.\n",
     VALUE_EXPERIMENT,

@@ -20,6 +20,7 @@ typedef enum value_kind {
     VALUE_EXPERIMENT, /* .yaml file */
     VALUE_MODEL,      /* .safetensors or .npy file */
     VALUE_RULE,
+    VALUE_NAME,  /* of a rule, attack, graph, ..., or a word of the row */
     VALUE_WORDS, /* one of the words of the row */
 } value_kind;
 
@@ -46,17 +47,23 @@ typedef struct command {
 
 #define OPTIONS(table) (table), (int)(sizeof(table) / sizeof *(table))
 
+extern const command command_agent;
 extern const command command_aggregate;
 extern const command command_bench;
+extern const command command_broker;
 extern const command command_check;
 extern const command command_compare;
 extern const command command_completion;
+extern const command command_dash;
 extern const command command_demo;
 extern const command command_doctor;
 extern const command command_init;
+extern const command command_keys;
 extern const command command_list;
 extern const command command_plot;
+extern const command command_proof;
 extern const command command_run;
+extern const command command_swarm;
 
 /* reef.c: the commands in their order; NULL behind the last. */
 const command *command_at(int index);
@@ -70,13 +77,12 @@ int bad_usage(const command *c, const char *what, const char *which);
  * the code to end with. */
 int read_options(const command *c, int *argc, char **argv, int (*take)(void *user, int code, const char *value),
                  void *user);
+/* Copies as much of the end of `text` as buffer holds, for the terminal: control characters, which it would obey, become '?'. */
+const char *printable(const char *text, char *buffer, size_t size);
+/* The same for a path as a whole; valid until the next call. */
+const char *printable_path(const char *path);
 /* A whole number within [least, most]. */
 bool read_whole(const char *text, long least, long most, long *number);
-
-/* ---- csv.c: tables as Reef writes them ---- */
-
-/* Cuts the next field off a line of csv, without its quotes; NULL at the end. */
-char *next_field(char **rest);
 
 /* ---- cmd_plot.c ---- */
 
@@ -85,6 +91,9 @@ enum { PLOT_NO_GNUPLOT = -1, PLOT_FAILED = -2 };
 int plot_folder(const char *results);
 
 /* ---- cmd_run.c ---- */
+
+/* Pictures if wanted, the report, and the table of the summary on the terminal if wanted; an exit code. */
+int results_finish(const char *name, const char *folder, bool figures, bool summary);
 
 /* Exit code when an experiment cannot be loaded: 2 if its text is wrong, 3 if a file cannot be read, 1 otherwise. */
 int experiment_exit_code(reef_status status);

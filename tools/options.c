@@ -1,5 +1,6 @@
 /* Reading options and printing help, both from a command's table. */
 #include "commands.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ void print_usage(const command *c)
 {
     (void)fputs(c->usage, stdout);
     if (c->option_count > 0) {
-        printf("\nOptions:\n");
+        printf("\n%sOptions:%s\n", tint_on(stdout, TINT_HEADING), tint_off(stdout));
     }
     for (int i = 0; i < c->option_count; i++) {
         print_option(&c->options[i]);
@@ -48,10 +49,28 @@ void print_usage(const command *c)
     }
 }
 
+const char *printable(const char *text, char *buffer, size_t size)
+{
+    size_t length = strlen(text);
+    (void)snprintf(buffer, size, "%s", length >= size ? text + length - size + 1 : text);
+    for (unsigned char *c = (unsigned char *)buffer; *c; c++) {
+        bool escape = *c < 0x20 || *c == 0x7F || (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0);
+        *c = escape ? '?' : *c;
+    }
+    return buffer;
+}
+
+const char *printable_path(const char *path)
+{
+    static char shown[4097];
+    return printable(path, shown, sizeof shown);
+}
+
 int bad_usage(const command *c, const char *what, const char *which)
 {
-    fprintf(stderr, "reef %s: %s%s%s; see `reef %s --help`\n", c->name, what, which ? " " : "", which ? which : "",
-            c->name);
+    char shown[200];
+    fprintf(stderr, "reef %s: %s%s%s; see `reef %s --help`\n", c->name, what, which ? " " : "",
+            which ? printable(which, shown, sizeof shown) : "", c->name);
     return EXIT_USAGE;
 }
 
@@ -65,30 +84,23 @@ bool read_whole(const char *text, long least, long most, long *number)
 
 /* ---- reading ---- */
 
-/* Letters two words have in common at the beginning. */
-static size_t common(const char *a, const char *b)
+static const char *option_at(const void *user, int i)
 {
-    size_t i = 0;
-    while (a[i] && a[i] == b[i]) {
-        i++;
-    }
-    return i;
+    const command *c = user;
+    return i < c->option_count ? c->options[i].name : NULL;
 }
 
 static int unknown(const command *c, const char *argument)
 {
-    const option_row *nearest = NULL;
-    size_t best = 2;
-    for (int i = 0; i < c->option_count && strncmp(argument, "--", 2) == 0; i++) {
-        size_t same = common(argument + 2, c->options[i].name);
-        nearest = same > best ? &c->options[i] : nearest;
-        best = same > best ? same : best;
+    char shown[80];
+    bool is_long = strncmp(argument, "--", 2) == 0;
+    int meant = is_long ? nearest_word(argument + 2, option_at, c) : -1;
+    if (meant < 0) {
+        return bad_usage(c, "unknown option", argument);
     }
-    if (nearest) {
-        fprintf(stderr, "reef %s: there is no option %s; did you mean --%s?\n", c->name, argument, nearest->name);
-        return EXIT_USAGE;
-    }
-    return bad_usage(c, "there is no option", argument);
+    fprintf(stderr, "reef %s: unknown option %s; did you mean --%s?\n", c->name,
+            printable(argument, shown, sizeof shown), c->options[meant].name);
+    return EXIT_USAGE;
 }
 
 /* The row of "--name", "--name=value", "-x" or "-xvalue"; *value: what is attached, or NULL. */

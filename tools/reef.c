@@ -1,13 +1,17 @@
 /* reef: the command. Finds the subcommand and hands over. */
 #include "commands.h"
+#include "plugins.h"
+#include "signals.h"
+#include "terminal.h"
 
 #include <reef/reef.h>
 #include <stdio.h>
 #include <string.h>
 
 static const command *const commands[] = {
-    &command_run,  &command_check, &command_plot,  &command_compare, &command_init,       &command_aggregate,
-    &command_list, &command_demo,  &command_bench, &command_doctor,  &command_completion,
+    &command_run,   &command_check, &command_plot,  &command_compare, &command_init,       &command_aggregate,
+    &command_list,  &command_demo,  &command_bench, &command_doctor,  &command_keys,       &command_broker,
+    &command_agent, &command_swarm, &command_dash,  &command_proof,   &command_completion,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
@@ -18,14 +22,22 @@ const command *command_at(int index)
 
 static void print_help(FILE *to)
 {
-    fprintf(to, "Usage: reef COMMAND [ARGUMENTS]\n\n"
-                "Robust and efficient aggregation of models from agents some of whom lie.\n\nCommands:\n");
+    fprintf(
+        to,
+        "Usage: reef [--plugin PATH]... COMMAND [ARGUMENTS]\n\n"
+        "Byzantine-robust aggregation and learning: combines models from participants some of whom may be faulty or\n"
+        "malicious.\n\n");
+    fprintf(to, "%sCommands:%s\n", tint_on(to, TINT_HEADING), tint_off(to));
     for (int i = 0; i < COMMAND_COUNT; i++) {
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     }
     fprintf(to, "  %-10s %s\n", "help", "show this, or the help of a command");
     fprintf(to, "  %-10s %s\n", "version", "print the version");
-    fprintf(to, "\n`reef COMMAND --help` tells more. Exit codes: 0 done, 1 the job failed, 2 wrong usage or "
+    fprintf(to, "\n--plugin PATH loads your own rules, attacks and problems from a shared library, as does "
+                "REEF_PLUGINS=PATH:PATH in\n"
+                "the environment. NO_COLOR=1 switches colours off.\n");
+    fprintf(to, "\n`reef COMMAND --help` shows the options of a command. Exit codes: 0 done, 1 the job failed, 2 wrong "
+                "usage or "
                 "configuration,\n3 a file is malformed or cannot be read.\n");
 }
 
@@ -39,30 +51,22 @@ static const command *find(const char *name)
     return NULL;
 }
 
-/* The command with the most first letters in common, at least two; or NULL. */
-static const command *nearest(const char *name)
+static const char *name_at(const void *user, int i)
 {
-    const command *best = NULL;
-    size_t most = 1;
-    for (int i = 0; i < COMMAND_COUNT; i++) {
-        size_t same = 0;
-        while (name[same] && name[same] == commands[i]->name[same]) {
-            same++;
-        }
-        best = same > most ? commands[i] : best;
-        most = same > most ? same : most;
-    }
-    return best;
+    (void)user;
+    return i < COMMAND_COUNT ? commands[i]->name : NULL;
 }
 
 static int unknown(const char *name)
 {
-    const command *meant = nearest(name);
-    if (meant) {
-        fprintf(stderr, "reef: there is no command '%s'; did you mean '%s'? `reef help` lists them\n", name,
-                meant->name);
+    char shown[80];
+    int meant = nearest_word(name, name_at, NULL);
+    (void)printable(name, shown, sizeof shown);
+    if (meant >= 0) {
+        fprintf(stderr, "reef: there is no command '%s'; did you mean '%s'? `reef help` lists all commands\n", shown,
+                commands[meant]->name);
     } else {
-        fprintf(stderr, "reef: there is no command '%s'; `reef help` lists them\n", name);
+        fprintf(stderr, "reef: there is no command '%s'; `reef help` lists all commands\n", shown);
     }
     return EXIT_USAGE;
 }
@@ -110,12 +114,15 @@ static int dispatch(int argc, char **argv)
             return EXIT_DONE;
         }
     }
-    return wanted->run(argc - 1, argv + 1);
+    int code = plugins_try();
+    return code == EXIT_DONE ? wanted->run(argc - 1, argv + 1) : code;
 }
 
 int main(int argc, char **argv)
 {
-    int code = dispatch(argc, argv);
+    prepare_process();
+    int code = plugins_take(&argc, &argv);
+    code = code == EXIT_DONE ? dispatch(argc, argv) : code;
     /* a full disk or a closed pipe must not look like success */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {
         perror("reef: writing the output");

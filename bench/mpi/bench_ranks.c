@@ -94,10 +94,10 @@ static void open_setting(setting *s, ptrdiff_t agents)
     must(reef_context_set_threads(s->context, 1, &error) == REEF_OK, "threads", &error);
     must(reef_problem_create_own(s->context, &s->problem, &kind, NULL, agents, 1, &error) == REEF_OK, "problem",
          &error);
-    must(reef_graph_create_in(s->context, &s->graph, "ring:k=2", agents, 1, &error) == REEF_OK, "graph", &error);
+    must(reef_graph_create(s->context, &s->graph, "ring:k=2", agents, 1, &error) == REEF_OK, "graph", &error);
     const reef_graph *graphs[1] = {s->graph};
     must(reef_links_create(s->context, &s->links, "static", graphs, 1, 1, &error) == REEF_OK, "links", &error);
-    must(reef_agg_create_in(s->context, &s->rule, "mean", &error) == REEF_OK, "rule", &error);
+    must(reef_agg_create(s->context, &s->rule, "mean", &error) == REEF_OK, "rule", &error);
 }
 
 static void close_setting(setting *s)

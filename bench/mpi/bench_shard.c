@@ -66,7 +66,7 @@ static int measure(const char *rule, ptrdiff_t length)
         }
     }
     const reef_shard_shape shape = {.length = length, .dtype = REEF_F32, .rows = counts};
-    must(reef_agg_create(&agg, rule, &error) == REEF_OK, rule, &error);
+    must(reef_agg_create(NULL, &agg, rule, &error) == REEF_OK, rule, &error);
     must(reef_shard_create(&shard, agg, engine, &shape, &error) == REEF_OK, rule, &error);
     reef_shard_range(shard, engine->rank, &m0, &m1);
     float *slice = malloc((size_t)(m1 - m0 + 1) * sizeof *slice);

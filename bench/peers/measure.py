@@ -24,7 +24,7 @@ class Setting:
     threads: int
     repeats: int
     seconds: float  # the longest one call of a peer may take; beyond, it gets part of the coordinates
-    liars: int  # f of the rules that need one
+    malicious: int  # f of the rules that need one
 
 
 @dataclass
@@ -93,7 +93,7 @@ def measure_rule(setting: Setting, cases: list[tuple[Peer, Case]], x: Array, ree
 def load(name: str, k: int, setting: Setting) -> Peer | Record:
     """The peer, or a record that says why it is absent."""
     try:
-        return importlib.import_module(f"peer_{name}").load(k, setting.liars, setting.threads)
+        return importlib.import_module(f"peer_{name}").load(k, setting.malicious, setting.threads)
     except (ImportError, OSError, AttributeError) as error:
         reason = " ".join(str(error).split())
         return {"kind": "absent", "environment": setting.environment, "peer": name, "reason": reason}

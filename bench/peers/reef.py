@@ -5,7 +5,7 @@ import ctypes as c
 
 import numpy as np
 
-REEF_FLAT_F32 = 0  # of reef/flat.h
+REEF_FFI_F32 = 0  # of reef/ffi.h
 ROOM = 320  # of error texts
 
 
@@ -18,7 +18,7 @@ class Reef:
         self.version: str = self.lib.reef_version().decode()
         self.context = c.c_void_p()
         text = c.create_string_buffer(ROOM)
-        self._check(self.lib.reef_flat_context(c.byref(self.context), c.c_ssize_t(threads), text, c.c_size_t(ROOM)), text)
+        self._check(self.lib.reef_ffi_context(c.byref(self.context), c.c_ssize_t(threads), text, c.c_size_t(ROOM)), text)
 
     def aggregator(self, spec: str) -> Aggregator:
         return Aggregator(self, spec)
@@ -34,7 +34,7 @@ class Aggregator:
         self.reef = reef
         self.handle = c.c_void_p()
         text = c.create_string_buffer(ROOM)
-        status = reef.lib.reef_flat_agg(reef.context, c.byref(self.handle), spec.encode(), text, c.c_size_t(ROOM))
+        status = reef.lib.reef_ffi_agg(reef.context, c.byref(self.handle), spec.encode(), text, c.c_size_t(ROOM))
         reef._check(status, text)
 
     def bind(self, x: np.ndarray, out: np.ndarray) -> Call:
@@ -58,9 +58,10 @@ class Call:
         self.rows = (c.c_void_p * k)(*(x.ctypes.data + row * x.strides[0] for row in range(k)))
         self.outs = (c.c_void_p * 1)(out.ctypes.data)
         self.lengths = (c.c_ssize_t * 1)(m)
-        self.arguments = (agg.handle, c.c_ssize_t(k), c.c_ssize_t(1), self.lengths, REEF_FLAT_F32, self.rows, self.outs, None,
+        self.types = (c.c_int * 1)(REEF_FFI_F32)
+        self.arguments = (agg.handle, c.c_ssize_t(k), c.c_ssize_t(1), self.lengths, self.types, self.rows, self.outs, None,
                           c.c_ssize_t(-1), c.c_int64(0), None, None, self.text, c.c_size_t(ROOM))
-        self.apply = agg.reef.lib.reef_flat_apply
+        self.apply = agg.reef.lib.reef_ffi_apply
 
     def __call__(self) -> np.ndarray:
         Reef._check(self.apply(*self.arguments), self.text)

@@ -99,12 +99,12 @@ def bare_call(rows: list[np.ndarray], out: np.ndarray, spec: str) -> Task:
     """The call of the library with everything made ready."""
     rule = reef.Rule(spec)
     batch, _ = _rows.split(rows, False)
-    pointers, lengths = batch.pointers([None]), batch.lengths([None])
+    pointers, lengths, types = batch.pointers([None]), batch.lengths([None]), batch.types([None])
     outs = (ctypes.c_void_p * 1)(out.ctypes.data)
-    arguments = (len(rows), 1, lengths, 0, pointers, outs, None, -1, 0, None, None, None, 0)
+    arguments = (len(rows), 1, lengths, types, pointers, outs, None, -1, 0, None, None, None, 0)
 
     def run() -> None:
-        if _library.lib.reef_flat_apply(rule.handle.pointer, *arguments) != 0:
+        if _library.lib.reef_ffi_apply(rule.handle.pointer, *arguments) != 0:
             raise RuntimeError("the bare call failed")
 
     run.batch = batch  # type: ignore[attr-defined] # keeps what the pointers point to

@@ -68,7 +68,8 @@ int main(int argc, char **argv)
     int code = EXIT_SUCCESS;
     MPI_Init(&argc, &argv);
     MPI_Comm world = MPI_COMM_WORLD;
-    if (reef_mpi_engine_create(&engine, &world, &error) != REEF_OK || reef_agg_create(&agg, "ref", &error) != REEF_OK) {
+    if (reef_mpi_engine_create(&engine, &world, &error) != REEF_OK ||
+        reef_agg_create(NULL, &agg, "ref", &error) != REEF_OK) {
         code = give_up("reef", &error);
     } else {
         train(engine->rank, model);

@@ -1,11 +1,11 @@
-/* Aggregating rows by a rule, and the report that says who was believed.
+/* Aggregating rows by a rule, and the report that says how much weight each row had.
  *
  * Shortest use:
  *     reef_agg *agg = NULL;
- *     reef_agg_create(&agg, "ref:efficiency=0.95", &error);
+ *     reef_agg_create(NULL, &agg, "ref:efficiency=0.95", &error);
  *     reef_agg_apply(agg, &(reef_input){.rows = rows}, K, M, REEF_F32, out, report, &error);
  *     reef_agg_destroy(&agg);
- * A spec is rule[:key=value,...], with pre-aggregators before it: "nnm:f=4 | ref". The last rule also takes
+ * A rule string is rule[:key=value,...], with pre-aggregators before it: "nnm:f=4 | ref". The last rule also takes
  * nan=drop-row|drop-coordinate|error.
  *
  * Many calls of the same shape, no allocation: reef_plan_create once, reef_plan_apply often.
@@ -24,19 +24,24 @@
 extern "C" {
 #endif
 
+/* Types of the numbers in rows and results. */
 typedef enum reef_dtype { REEF_F32, REEF_F64 } reef_dtype;
 
 /* Aggregators: immutable after create, usable from many threads. */
 typedef struct reef_agg reef_agg;
-REEF_API reef_status reef_agg_create(reef_agg **agg, const char *spec, reef_error *error);
-REEF_API reef_status reef_agg_create_in(reef_context *context, reef_agg **agg, const char *spec, reef_error *error);
+/* Makes an aggregator of a rule string, with the rules, allocator and threads of the context (NULL: the built-in rules, malloc, one thread). */
+REEF_API REEF_MUST_CHECK reef_status reef_agg_create(reef_context *context, reef_agg **agg, const char *spec,
+                                                     reef_error *error);
+/* Plans and states made of it must be gone. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_agg_destroy(reef_agg **agg);
-/* Writes the spec with every parameter spelled out, like snprintf; returns the length it needs. */
+/* Writes the rule string with every parameter spelled out, like snprintf; returns the length it needs. */
 REEF_API size_t reef_agg_print(const reef_agg *agg, char *text, size_t size);
-/* Traits of the whole pipe for its parameters (reef_trait bits). */
+/* Traits of the whole pipeline for its parameters (reef_trait bits). */
 REEF_API unsigned reef_agg_traits(const reef_agg *agg);
-/* The most liars among n rows that every stage of the pipe can bear by its own setting of f; -1: no stage states one. */
-REEF_API ptrdiff_t reef_agg_liars(const reef_agg *agg, ptrdiff_t n);
+/* The rule at the end of the pipeline, with its tables. */
+REEF_API const reef_rule *reef_agg_rule(const reef_agg *agg);
+/* The largest number of malicious rows among n that every stage tolerates by its own setting of f; -1 if no stage states one. */
+REEF_API ptrdiff_t reef_agg_tolerates(const reef_agg *agg, ptrdiff_t n);
 
 /* Memory between aggregations of one receiver (rules with REEF_TRAIT_CENTRE or REEF_TRAIT_SENDERS). */
 typedef struct reef_state reef_state;
@@ -48,36 +53,42 @@ typedef struct reef_input {
     /* K weights a_l >= 0, any positive sum; NULL: equal. Rows of weight 0 (or below 1e-100 of the largest) are left out. */
     const double *weights;
     const int64_t *ids; /* K agent ids, NULL: 0..K-1; used in messages and by rules with a memory per sender */
-    bool has_self;      /* self says which row is the receiver's own */
-    ptrdiff_t self;
-    int64_t round;     /* number of this aggregation; rules that draw random numbers draw new ones per round */
-    double step;       /* step size of the recursion that the result feeds, 0: unknown; sets the horizon of mref */
-    reef_state *state; /* NULL: start afresh */
+    bool has_self;      /* self is the index of the receiver's own row */
+    ptrdiff_t self;     /* with has_self */
+    int64_t round;      /* number of this aggregation; rules that draw random numbers draw new ones per round */
+    double step;        /* step size of the recursion that the result feeds, 0: unknown; sets the horizon of mref */
+    reef_state *state;  /* NULL: start afresh */
 } reef_input;
 
 /* --- The report --- */
 
+/* One aggregation fills it at a time; read it from any thread when that has ended. */
 typedef struct reef_report reef_report;
 
 /* Why a row was left out as a whole. */
 typedef enum reef_reason { REEF_USED, REEF_ZERO_WEIGHT, REEF_NONFINITE } reef_reason;
 
 /* A report for `rows` agents; reusable. */
-REEF_API reef_status reef_report_create(reef_report **report, ptrdiff_t rows, reef_error *error);
-REEF_API reef_status reef_report_create_in(reef_context *context, reef_report **report, ptrdiff_t rows,
-                                           reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_report_create(reef_context *context, reef_report **report, ptrdiff_t rows,
+                                                        reef_error *error);
+/* Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_report_destroy(reef_report **report);
 /* Also keep the effective weights of every coordinate: shares[l * M + m] = abar_l(m), K x M doubles owned by the caller
  * (segments follow each other along m). centre, if not NULL, receives M doubles: the share of the origin or centre. */
 REEF_API void reef_report_keep_shares(reef_report *report, double *shares, double *centre);
+/* From now on aggregations also put the trust of every row in every segment there: trust[s * rows + l], as reef_report_trust for that
+ * segment's coordinates alone; NaN in segments without any. NULL: no more. The memory is the caller's. */
+REEF_API void reef_report_keep_segments(reef_report *report, double *trust);
 
 /* Trust of each agent: mean over coordinates of abar_l(m) / a_l. 1 is its fair share, 0 means ignored. */
 REEF_API const double *reef_report_trust(const reef_report *report);
 /* Share of the coordinates at which each agent was rejected (abar_l(m) = 0). */
 REEF_API const double *reef_report_rejected(const reef_report *report);
+/* Why a row was left out as a whole; REEF_USED if it was not. */
 REEF_API reef_reason reef_report_reason(const reef_report *report, ptrdiff_t row);
 /* Rows left out because they hold NaN or Inf, and single entries left out (nan=drop-coordinate). */
 REEF_API ptrdiff_t reef_report_dropped(const reef_report *report);
+/* Single entries left out because they are NaN or Inf (nan=drop-coordinate). */
 REEF_API int64_t reef_report_masked(const reef_report *report);
 /* Mean share of the origin (clip, arc) or of the centre (cclip); where both have one, that of the centre. */
 REEF_API double reef_report_centre_share(const reef_report *report);
@@ -86,51 +97,48 @@ REEF_API double reef_report_centre_share(const reef_report *report);
 REEF_API double reef_report_efficiency(const reef_report *report);
 /* The row that holds half of the weight or more, -1 if none does. Its agent then decides alone in rules that go by weight mass. */
 REEF_API ptrdiff_t reef_report_dominant(const reef_report *report);
+/* Iterations per column, block or vector on average; 0 for rules that do not iterate. */
 REEF_API double reef_report_mean_iterations(const reef_report *report);
+/* The most iterations that any column, block or vector took. */
 REEF_API int reef_report_max_iterations(const reef_report *report);
 /* Columns, blocks or vectors whose iteration met its cap before its tolerance. */
 REEF_API int64_t reef_report_unconverged(const reef_report *report);
 
-/* Rules that remember senders (mref) test each of them in several ways; its weight is the smallest factor that a test leaves it, times that
- * of REEF_TEST_COPIES. */
-typedef enum reef_test {
-    REEF_TEST_GATE,   /* far from the others in this round */
-    REEF_TEST_SHORT,  /* far from the others on average, over the shortest window, */
-    REEF_TEST_MIDDLE, /* the middle one, */
-    REEF_TEST_LONG,   /* the longest one */
-    REEF_TEST_SPLIT,  /* in a group of its own, away from the majority */
-    REEF_TEST_RHYTHM, /* its averages go to and fro more than the others' */
-    REEF_TEST_ENERGY, /* its messages scatter more than the others' */
-    REEF_TEST_COPIES, /* others send the same: one over their number, itself counted */
-    REEF_TESTS
-} reef_test;
-/* "gate", "short window", ..., "copies"; NULL out of range. */
-REEF_API const char *reef_test_name(reef_test test);
-/* What a test left of an agent's weight, 0 to 1; 1 also if the rule has no tests or the row was left out. */
-REEF_API double reef_report_factor(const reef_report *report, ptrdiff_t row, reef_test test);
-/* The test that lowered an agent's weight most; REEF_TESTS if none did. */
-REEF_API reef_test reef_report_cause(const reef_report *report, ptrdiff_t row);
-/* Writes why an agent is not fully believed, for instance "window 64 leaves 0.12", like snprintf; "" if it is. */
+/* Diagnostics: rules that remember senders (mref) test each of them in several ways and report what every test left of its weight. Which tests
+ * there are depends on the rule (`reef list mref` shows them): they are numbered from 0 and have names. Before the first
+ * aggregation, and for rules without any, there are none. */
+REEF_API ptrdiff_t reef_report_factor_count(const reef_report *report);
+/* "gate", "short window", ..., and a sentence about it; NULL out of range. */
+REEF_API const char *reef_report_factor_name(const reef_report *report, ptrdiff_t factor);
+/* One line on what factor i stands for; NULL out of range. */
+REEF_API const char *reef_report_factor_meaning(const reef_report *report, ptrdiff_t factor);
+/* What a test left of an agent's weight, 0 to 1; 1 also out of range, or if the row was left out. */
+REEF_API double reef_report_factor(const reef_report *report, ptrdiff_t row, ptrdiff_t factor);
+/* The test that lowered an agent's weight most; -1 if none did. */
+REEF_API ptrdiff_t reef_report_cause(const reef_report *report, ptrdiff_t row);
+/* Writes why an agent was down-weighted, for instance "long window leaves 0.12", like snprintf; "" if it was not. */
 REEF_API size_t reef_report_explain(const reef_report *report, ptrdiff_t row, char *text, size_t size);
-/* What the rule saw at window i of REEF_WINDOWS. */
-enum { REEF_WINDOWS = 3 };
-typedef struct reef_window {
-    int64_t rounds; /* its length; 0: the rule has none */
-    double
-        spread; /* 0: the averages of honest agents scatter like noise .. 1: they differ for good, distance is no guilt */
-    double separation; /* of the two groups that a split would make, in deviations; about 5 is nothing yet */
-} reef_window;
-REEF_API reef_window reef_report_window(const reef_report *report, ptrdiff_t i);
+/* Numbers that the rule reports about the round as a whole, for instance the lengths of its windows; likewise. NaN out of range. */
+REEF_API ptrdiff_t reef_report_number_count(const reef_report *report);
+/* The name of number i; NULL out of range. */
+REEF_API const char *reef_report_number_name(const reef_report *report, ptrdiff_t number);
+/* One line on what number i stands for; NULL out of range. */
+REEF_API const char *reef_report_number_meaning(const reef_report *report, ptrdiff_t number);
+/* The value of number i; NaN out of range. */
+REEF_API double reef_report_number(const reef_report *report, ptrdiff_t number);
 
 /* --- One call --- */
 
 /* Aggregates K rows of M numbers into out (M numbers of the same type, not overlapping a row). report may be NULL.
  * An argument error leaves out untouched; after a data error its content is unspecified. */
-REEF_API reef_status reef_agg_apply(const reef_agg *agg, const reef_input *input, ptrdiff_t rows, ptrdiff_t length,
-                                    reef_dtype dtype, void *out, reef_report *report, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_agg_apply(const reef_agg *agg, const reef_input *input, ptrdiff_t rows,
+                                                    ptrdiff_t length, reef_dtype dtype, void *out, reef_report *report,
+                                                    reef_error *error);
 
 /* --- Plans --- */
 
+/* For one aggregation at a time, by whichever thread; the streaming calls observe, combine and scan may be made by several threads at once,
+ * each with a worker number of its own. The aggregator must outlive it. */
 typedef struct reef_plan reef_plan;
 
 /* A model is one or more segments (tensors, layers): each row is one pointer per segment. */
@@ -138,24 +146,30 @@ typedef struct reef_shape {
     ptrdiff_t rows;           /* K, the most rows one aggregation has */
     ptrdiff_t segments;       /* >= 1 */
     const ptrdiff_t *lengths; /* coordinates of each segment, >= 1 */
-    reef_dtype dtype;
-    ptrdiff_t workers; /* threads that will work on one aggregation at the same time; 0: those of the context */
+    reef_dtype dtype;         /* of rows and result */
+    ptrdiff_t workers;        /* threads that will work on one aggregation at the same time; 0: those of the context */
 } reef_shape;
 
 /* Memory a plan needs, exactly, and a plan placed in memory of the caller (aligned for any type; must outlive the plan;
  * no destroy needed). The agg must outlive the plan. */
-REEF_API reef_status reef_plan_size(const reef_agg *agg, const reef_shape *shape, size_t *bytes, reef_error *error);
-REEF_API reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_shape *shape, void *memory,
-                                    size_t bytes, reef_error *error);
-REEF_API reef_status reef_plan_create(reef_plan **plan, const reef_agg *agg, const reef_shape *shape,
-                                      reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_plan_size(const reef_agg *agg, const reef_shape *shape, size_t *bytes,
+                                                    reef_error *error);
+/* Lays out a plan in `bytes` bytes at `memory`, which stays the caller's. */
+REEF_API REEF_MUST_CHECK reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_shape *shape,
+                                                    void *memory, size_t bytes, reef_error *error);
+/* The same in memory of the aggregator's context. */
+REEF_API REEF_MUST_CHECK reef_status reef_plan_create(reef_plan **plan, const reef_agg *agg, const reef_shape *shape,
+                                                      reef_error *error);
+/* Accepts NULL, sets the pointer to NULL; of plans in the caller's memory nothing is released. */
 REEF_API void reef_plan_destroy(reef_plan **plan);
 
 /* One aggregation of one segment, or of all segments: rows[s][l] is row l of segment s. Allocates nothing. */
-REEF_API reef_status reef_plan_apply(reef_plan *plan, const reef_input *input, void *out, reef_report *report,
-                                     reef_error *error);
-REEF_API reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input *input, const void *const *const *rows,
-                                              void *const *out, reef_report *report, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_plan_apply(reef_plan *plan, const reef_input *input, void *out,
+                                                     reef_report *report, reef_error *error);
+/* The same for models of several segments: out[s] receives segment s. */
+REEF_API REEF_MUST_CHECK reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input *input,
+                                                              const void *const *const *rows, void *const *out,
+                                                              reef_report *report, reef_error *error);
 
 /* --- Streaming: bring your own loop and threads ---
  *     begin
@@ -167,49 +181,81 @@ REEF_API reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input 
  * Ranges [m0, m1) of a segment start at multiples of the grain and end at one or at the segment's end; rows are K
  * pointers to coordinate m0 of that segment. Different ranges may be handled at the same time by different workers. The
  * result does not depend on the order, the ranges or the number of workers.
- * The grain grows with the model. Who has no room for that many coordinates of all rows hands over a range in pieces: by one worker,
+ * The grain grows with the model. Callers without room for that many coordinates of all rows hand over a range in pieces: by one worker,
  * one directly after the other, in order, each but the last ending at a multiple of the piece (a few thousand coordinates, or the
  * rule's block). */
-REEF_API reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_report *report, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_report *report,
+                                                     reef_error *error);
+/* How often every range must be observed before it can be combined; 0 for elementwise rules. */
 REEF_API ptrdiff_t reef_plan_passes(const reef_plan *plan);
+/* Ranges start at multiples of so many coordinates. */
 REEF_API ptrdiff_t reef_plan_grain(const reef_plan *plan);
+/* A range may be handed over in pieces that end at multiples of so many coordinates. */
 REEF_API ptrdiff_t reef_plan_piece(const reef_plan *plan);
-REEF_API reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
-                                       const void *const *rows, reef_error *error);
-REEF_API reef_status reef_plan_solve(reef_plan *plan, reef_error *error);
+/* Adds a range to the sums of the pass under way. worker: 0 to shape.workers - 1, one range at a time each. */
+REEF_API REEF_MUST_CHECK reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment,
+                                                       ptrdiff_t m0, ptrdiff_t m1, const void *const *rows,
+                                                       reef_error *error);
+/* Ends a pass, when all ranges have been observed: K x K work. */
+REEF_API REEF_MUST_CHECK reef_status reef_plan_solve(reef_plan *plan, reef_error *error);
 /* Elementwise rules without a report take ranges of any start. */
-REEF_API reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
-                                       const void *const *rows, void *out, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment,
+                                                       ptrdiff_t m0, ptrdiff_t m1, const void *const *rows, void *out,
+                                                       reef_error *error);
 /* True when observe or combine met non-finite values under nan=drop-row or error: the results so far are void. */
 REEF_API bool reef_plan_suspect(const reef_plan *plan);
 /* Marks the rows that hold non-finite values in this range. */
-REEF_API reef_status reef_plan_scan(reef_plan *plan, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
-                                    const void *const *rows, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_plan_scan(reef_plan *plan, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
+                                                    const void *const *rows, reef_error *error);
 /* Leaves the marked rows out (or refuses them, under nan=error) and starts again at the first pass. */
-REEF_API reef_status reef_plan_drop(reef_plan *plan, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_plan_drop(reef_plan *plan, reef_error *error);
 /* Completes the report and the state. */
-REEF_API reef_status reef_plan_end(reef_plan *plan, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_plan_end(reef_plan *plan, reef_error *error);
 
 /* --- States --- */
 
 /* Rules that remember senders and hear at most so many rows, the receiver's own among them, go by that one. */
 #define REEF_FEW_ROWS 5
 
-REEF_API reef_status reef_state_create(reef_state **state, const reef_agg *agg, const reef_shape *shape,
-                                       reef_error *error);
+/* A memory for aggregations of this shape by this aggregator, which must outlive it. */
+REEF_API REEF_MUST_CHECK reef_status reef_state_create(reef_state **state, const reef_agg *agg, const reef_shape *shape,
+                                                       reef_error *error);
+/* Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_state_destroy(reef_state **state);
-/* Forgets everything. */
+/* Forgets everything but the seed. */
 REEF_API void reef_state_reset(reef_state *state);
 /* The remembered centre of a segment in the shape's dtype, NULL before the first aggregation. */
 REEF_API const void *reef_state_centre(const reef_state *state, ptrdiff_t segment);
 /* Sets the centre (all segments must be set before it counts): restores a saved state, or gives a first guess. */
-REEF_API reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const void *centre, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const void *centre,
+                                                           reef_error *error);
 
-/* The bytes of a state, to go on with later in a state made for the same aggregator and shape, on a machine of the same byte order.
- * Loading fails without changing the state if they cannot be those of one. */
+/* Rules with REEF_TRAIT_SENDERS remember senders by id (input.ids). Rows come in any order and number; who is absent stays remembered, who is
+ * new starts afresh. The shape's rows are the senders there is room for at first; more room is allocated as more are heard (at the beginning of an
+ * aggregation, which fails with REEF_E_NOMEM and changes nothing if there is none), up to the limit: REEF_SENDERS_LIMIT, or the shape's
+ * rows if they are more. Beyond it a new sender gets the place of an absent one: one that would start
+ * afresh anyway, else the one that took part in the fewest aggregations, so that a flood of new ids displaces its own. A sender takes, for mref with sketches, about 1 kB. */
+#define REEF_SENDERS_LIMIT 65536
+/* Another limit; the room there is already stays. */
+REEF_API void reef_state_set_limit(reef_state *state, ptrdiff_t senders);
+/* Senders remembered now. */
+REEF_API ptrdiff_t reef_state_senders(const reef_state *state);
+/* The seed of what the rule draws (sketches): to be set before the first aggregation, kept with the state. Senders should not know it. Rules whose
+ * memory says so (`secret`) get one from the system when the state is created; set it where results must be reproducible. */
+REEF_API void reef_state_set_seed(reef_state *state, uint64_t seed);
+
+/* The bytes of a state, to go on with later in a state made for the same aggregator and shape, on a machine of the same byte order. They have a
+ * version, the rule's name, their lengths and a checksum; loading fails with a sentence, and without changing the state, if they are damaged or
+ * cannot be those of one. The size changes as senders are heard. */
 REEF_API size_t reef_state_size(const reef_state *state);
-REEF_API reef_status reef_state_save(const reef_state *state, void *bytes, size_t size, reef_error *error);
-REEF_API reef_status reef_state_load(reef_state *state, const void *bytes, size_t size, reef_error *error);
+/* What it would be with so many senders; 0: more than fits in memory addresses. */
+REEF_API size_t reef_state_room(const reef_state *state, ptrdiff_t senders);
+/* Writes the state to `bytes`; size must be reef_state_size. */
+REEF_API REEF_MUST_CHECK reef_status reef_state_save(const reef_state *state, void *bytes, size_t size,
+                                                     reef_error *error);
+/* Replaces what is remembered by saved bytes; on failure nothing has changed. */
+REEF_API REEF_MUST_CHECK reef_status reef_state_load(reef_state *state, const void *bytes, size_t size,
+                                                     reef_error *error);
 /* Rules with REEF_TRAIT_SENDERS: in how many aggregations agent `id` took part as far as is remembered, 0: none. */
 REEF_API int64_t reef_state_age(const reef_state *state, int64_t id);
 

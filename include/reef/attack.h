@@ -1,23 +1,23 @@
-/* What liars send: attacks, by name or your own.
+/* Attacks: what malicious agents send, by name or your own.
  *
- * Liars run the protocol like everybody else and change only what they send (or when, or the data they learn from). In every round a
- * liar is asked for the row it sends, given a view of what it may know. Randomness is a pure function of (seed, round, liar), so any
+ * Malicious agents run the protocol like everybody else and change only what they send (or when, or the data they learn from). In every
+ * round such an agent is asked for the row it sends, given a view of what it may know. Randomness is a pure function of (seed, round, sender), so any
  * thread or process may compute any message.
  *
  * Rows are float32 of `length` = M x R numbers (see problem.h). With R > 1 repetitions side by side, an attack that works on whole
  * vectors (norms, inner products) has to treat each repetition by itself: only attacks with REEF_ATTACK_LANES are given R > 1.
  *
  * One round, for a caller:
- *     if (reef_attack_active(attack, round)) ask kind->message once per liar, or
- *         once for all liars           if reef_attack_traits has REEF_ATTACK_SAME and, with REEF_ATTACK_ROWS, known > 0,
+ *     if (reef_attack_active(attack, round)) ask kind->message once per malicious agent, or
+ *         once for all of them         if reef_attack_traits has REEF_ATTACK_SAME and, with REEF_ATTACK_ROWS, known > 0,
  *         once per receiver            if it has REEF_ATTACK_EDGE, or REEF_ATTACK_ROWS with knowledge = neighbours;
- *     otherwise liars send `own`.
+ *     otherwise they send `own`.
  */
 #ifndef REEF_ATTACK_H
 #define REEF_ATTACK_H
 
 #include <reef/context.h>
-#include <reef/field.h>
+#include <reef/registry.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,30 +27,32 @@ extern "C" {
 #endif
 
 enum {
-    REEF_ATTACK_LANES = 1 << 0,  /* takes R > 1 */
-    REEF_ATTACK_EDGE = 1 << 1,   /* sends different rows to different receivers */
-    REEF_ATTACK_LABELS = 1 << 2, /* lies in the data: liars learn from flipped labels and send what comes out */
-    REEF_ATTACK_RULE = 1 << 3,   /* tries the rule in force (view->aggregate) */
+    REEF_ATTACK_LANES = 1 << 0, /* takes R > 1 */
+    REEF_ATTACK_EDGE = 1 << 1,  /* sends different rows to different receivers */
+    REEF_ATTACK_LABELS =
+        1 << 2, /* the attack is in the data: malicious agents learn from flipped labels and send what comes out */
+    REEF_ATTACK_RULE = 1 << 3, /* tries the rule in force (view->aggregate) */
     REEF_ATTACK_ROWS = 1 << 4, /* looks at the rows known; without it `known` may be 0 and knowledge does not matter */
-    /* The row depends neither on liar nor on own nor on previous, provided known > 0 (with ROWS) and receiver_model (with EDGE). */
+    /* The row depends neither on sender nor on own nor on previous, provided known > 0 (with ROWS) and receiver_model (with EDGE). */
     REEF_ATTACK_SAME = 1 << 5,
-    /* Likewise, but on previous it does depend: the same for liars of the same previous. */
+    /* Likewise, but on previous it does depend: the same for senders of the same previous. */
     REEF_ATTACK_SAME_PREVIOUS = 1 << 6,
+    REEF_ATTACK_TRUST = 1 << 7, /* watches the weight that malicious agents get (view->trust) */
 };
 
-/* What a liar may know. */
+/* What a malicious agent may know. */
 typedef enum reef_knowledge {
     REEF_KNOW_ALL,        /* the rows of all honest agents */
     REEF_KNOW_NEIGHBOURS, /* those that the receiver hears: a message per receiver */
-    REEF_KNOW_LIARS,      /* only what the liars themselves would have sent */
+    REEF_KNOW_MALICIOUS,  /* only what the malicious agents themselves would have sent */
     REEF_KNOW_AUTO,       /* for create only: as the kind has it */
 } reef_knowledge;
 
-/* One liar about to send. Rows are finite unless honest agents have diverged. */
+/* One malicious agent about to send. Rows are finite unless honest agents have diverged. */
 typedef struct reef_attack_view {
-    int64_t round;
-    uint64_t seed;
-    ptrdiff_t liar;              /* number of the sender */
+    int64_t round;               /* from 0 */
+    uint64_t seed;               /* of the attack's own draws */
+    ptrdiff_t sender;            /* number of the sender */
     ptrdiff_t receiver;          /* number of the receiver; -1: the same row goes to all */
     ptrdiff_t length;            /* M x R */
     ptrdiff_t lanes;             /* R */
@@ -58,19 +60,23 @@ typedef struct reef_attack_view {
     const float *own;            /* what it would have sent if honest */
     const float *previous;       /* its model before this round's adaptation */
     const float *receiver_model; /* the receiver's model or, with a server, the server's; NULL if not known */
-    ptrdiff_t known; /* rows it knows: of honest agents, or under REEF_KNOW_LIARS of all liars as if honest; may be 0 */
-    const float *const *rows;
-    ptrdiff_t honest; /* honest rows and liars that the aggregation it aims at hears */
-    ptrdiff_t liars;
+    ptrdiff_t
+        known; /* rows it knows: of honest agents, or under REEF_KNOW_MALICIOUS of all malicious ones as if honest; may be 0 */
+    const float *const *rows;  /* the rows it knows */
+    ptrdiff_t honest;          /* honest rows and malicious ones that the aggregation it aims at hears */
+    ptrdiff_t malicious_count; /* malicious rows that it hears */
     /* The rule in force on `count` rows: out receives length numbers; false if it fails. NULL if not offered. */
     bool (*aggregate)(void *user, const float *const *rows, ptrdiff_t count, float *out);
-    void *user;
+    void *user;  /* handed to aggregate */
     float *work; /* reef_attack_work numbers, aligned as by malloc, of the calling thread alone */
+    /* Effective weight over fair share that malicious senders had with honest receivers when last heard, on average; 1 before that, and where it
+     * cannot be known. */
+    double trust;
 } reef_attack_view;
 
 /* A kind of attack. */
 typedef struct reef_attack_kind {
-    reef_kind kind;
+    reef_kind kind;           /* name, summary, citation, fields */
     unsigned traits;          /* that hold whatever the parameters */
     reef_knowledge knowledge; /* preset of the common field */
     ptrdiff_t work_rows;      /* rows of `length` numbers that it needs for work */
@@ -79,6 +85,8 @@ typedef struct reef_attack_kind {
     /* Rounds by which the message arrives late: the row of round - delay is delivered, before that nothing. NULL: never
      * late. */
     int64_t (*delay)(const void *params);
+    /* Rounds after which a malicious agent comes under a new id. NULL: never. */
+    int64_t (*identity)(const void *params);
     /* Traits for these parameters where they are more than `traits`. NULL: they never are. */
     unsigned (*traits_of)(const void *params);
 } reef_attack_kind;
@@ -90,18 +98,24 @@ typedef struct reef_attack_common {
     int64_t on, off;     /* within them, `on` rounds of attack, then `off` of honesty; off 0: always */
 } reef_attack_common;
 
+/* Immutable after create, usable from many threads. */
 typedef struct reef_attack reef_attack;
 
-/* spec: kind:key=value,... for instance "additive:delta=1000", "alie:z=1.5,knowledge=liars", "sign_flip:on=10,off=10". */
-REEF_API reef_status reef_attack_create(reef_context *context, reef_attack **attack, const char *spec,
-                                        reef_error *error);
+/* spec: kind:key=value,... for instance "additive:delta=1000", "alie:z=1.5,knowledge=malicious", "sign_flip:on=10,off=10". */
+REEF_API REEF_MUST_CHECK reef_status reef_attack_create(reef_context *context, reef_attack **attack, const char *spec,
+                                                        reef_error *error);
 /* The same with a kind of your own, which must outlive the attack; params and common are copied and may be NULL: presets. */
-REEF_API reef_status reef_attack_create_own(reef_context *context, reef_attack **attack, const reef_attack_kind *kind,
-                                            const void *params, const reef_attack_common *common, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_attack_create_own(reef_context *context, reef_attack **attack,
+                                                            const reef_attack_kind *kind, const void *params,
+                                                            const reef_attack_common *common, reef_error *error);
+/* Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_attack_destroy(reef_attack **attack);
 
+/* What kind of attack it is. */
 REEF_API const reef_attack_kind *reef_attack_kind_of(const reef_attack *attack);
+/* Its own parameters, in the struct that its kind describes. */
 REEF_API const void *reef_attack_params(const reef_attack *attack);
+/* The parameters that every attack has. */
 REEF_API const reef_attack_common *reef_attack_common_of(const reef_attack *attack);
 /* Traits for its parameters. */
 REEF_API unsigned reef_attack_traits(const reef_attack *attack);
@@ -109,18 +123,13 @@ REEF_API unsigned reef_attack_traits(const reef_attack *attack);
 REEF_API int64_t reef_attack_delay(const reef_attack *attack);
 /* Whether it attacks in a round. */
 REEF_API bool reef_attack_active(const reef_attack *attack, int64_t round);
+/* The id under which receivers hear malicious agent `agent` of `agents` in all: its number, or ids that nobody had before (attack: NULL: its number). */
+REEF_API int64_t reef_attack_identity(const reef_attack *attack, ptrdiff_t agent, ptrdiff_t agents, int64_t round);
 /* Numbers (not bytes) of work a view needs for rows of this length when at most `known` rows are known: 4 (known + 2) +
  * work_rows x length; -1 if that overflows or an argument is negative. */
 REEF_API ptrdiff_t reef_attack_work(const reef_attack *attack, ptrdiff_t length, ptrdiff_t known);
-/* The full spec with every parameter, like snprintf; returns its length. */
+/* The full text with every parameter, like snprintf; returns its length. */
 REEF_API size_t reef_attack_print(const reef_attack *attack, char *text, size_t size);
-
-/* The kinds there are; index out of range or unknown name: NULL. */
-REEF_API ptrdiff_t reef_attack_count(void);
-REEF_API const reef_attack_kind *reef_attack_at(ptrdiff_t index);
-REEF_API const reef_attack_kind *reef_attack_find(const char *name);
-/* What every kind takes beside its own fields. */
-REEF_API const reef_field *reef_attack_common_fields(ptrdiff_t *count);
 
 #ifdef __cplusplus
 }

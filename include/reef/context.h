@@ -1,5 +1,5 @@
-/* A context owns what several aggregators share: the allocator, the threads, and the rules added by the user. Wherever a
- * context is asked for, NULL means malloc, the calling thread alone, and the built-in rules. */
+/* A context owns what several objects share: the allocator, the threads, and the rules, attacks and problems that were added to it
+ * (registry.h). Wherever a context is asked for, NULL means malloc, the calling thread alone, and what the library has itself. */
 #ifndef REEF_CONTEXT_H
 #define REEF_CONTEXT_H
 
@@ -10,23 +10,30 @@
 extern "C" {
 #endif
 
+/* Its functions are for one thread at a time; what was made in it may be used from several threads as each of those says, and one aggregation
+ * at a time gets its threads, others then run on the thread that called. Must outlive all that is made in it. */
 typedef struct reef_context reef_context;
 
 /* Memory for everything the library keeps. `allocate` returns memory aligned for any type, or NULL;
  * `release` accepts what allocate returned, never NULL. Both may be called from any thread that calls the library. */
 typedef struct reef_allocator {
+    /* NULL: no memory. */
     void *(*allocate)(void *user, size_t bytes);
+    /* Of what allocate returned. */
     void (*release)(void *user, void *memory);
-    void *user;
+    void *user; /* handed to both */
 } reef_allocator;
 
 /* allocator NULL: malloc and free. The struct is copied. */
-REEF_API reef_status reef_context_create(reef_context **context, const reef_allocator *allocator, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_context_create(reef_context **context, const reef_allocator *allocator,
+                                                         reef_error *error);
 /* Threads that aggregations of this context may use, the calling one included: 0 (the default) means as many as the processor
  * affinity allows. Results do not depend on it. Must not be called while an aggregation is under way; plans made before keep the
  * number of workers they were made with. */
 #define REEF_THREADS_MAX 1024
-REEF_API reef_status reef_context_set_threads(reef_context *context, ptrdiff_t threads, reef_error *error);
+/* Sets that number, 0 to REEF_THREADS_MAX. */
+REEF_API REEF_MUST_CHECK reef_status reef_context_set_threads(reef_context *context, ptrdiff_t threads,
+                                                              reef_error *error);
 /* Aggregators created in a context must be destroyed before it. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_context_destroy(reef_context **context);
 

@@ -22,22 +22,26 @@ typedef struct reef_engine reef_engine;
 
 /* What goes to, or comes from, one rank: `count` pieces of `bytes` bytes each. */
 typedef struct reef_parcel {
-    void *const *pieces;
-    ptrdiff_t count;
-    size_t bytes;
+    void *const *pieces; /* where they are */
+    ptrdiff_t count;     /* how many */
+    size_t bytes;        /* of each */
 } reef_parcel;
 
+/* The operations of an engine. */
 typedef struct reef_engine_ops {
-    const char *name;
+    size_t size;      /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
+    const char *name; /* for messages */
     /* Prepares repeated exchanges with some ranks: peers, ascending, without this one. What one rank lists as a peer must list it. */
     reef_status (*connect)(const reef_engine *engine, const int32_t *peers, ptrdiff_t count, void **pattern,
                            reef_error *error);
+    /* Ends what connect began. */
     void (*disconnect)(const reef_engine *engine, void *pattern);
     /* Starts an exchange: one parcel to, and one from, every peer. The pieces belong to the engine until end. */
     reef_status (*begin)(const reef_engine *engine, void *pattern, const reef_parcel *send, const reef_parcel *receive,
                          reef_error *error);
     /* Lets an exchange under way make progress; may be called while the caller works. NULL: needs no help. */
     void (*poke)(const reef_engine *engine, void *pattern);
+    /* Waits until the exchange is complete. */
     reef_status (*end)(const reef_engine *engine, void *pattern, reef_error *error);
     /* Parcel i goes to, and comes from, rank i; a rank also has one for itself. */
     reef_status (*all_to_all)(const reef_engine *engine, const reef_parcel *send, const reef_parcel *receive,
@@ -47,6 +51,7 @@ typedef struct reef_engine_ops {
     reef_status (*merge)(const reef_engine *engine, void *bytes, size_t count, reef_error *error);
     /* The status of the lowest rank that has failed, and its text, on all ranks; REEF_OK if none has. */
     reef_status (*agree)(const reef_engine *engine, reef_status mine, reef_error *error);
+    /* Waits for all ranks. */
     reef_status (*barrier)(const reef_engine *engine, reef_error *error);
     /* Ends all ranks at once, when nothing else is possible. */
     void (*abort)(const reef_engine *engine, int code);
@@ -56,12 +61,13 @@ typedef struct reef_engine_ops {
                              const int32_t *senders, int32_t *owner, reef_error *error);
 } reef_engine_ops;
 
+/* One rank's view of a job. */
 struct reef_engine {
-    const reef_engine_ops *ops;
-    void *state;     /* the engine's own */
-    int32_t rank;    /* 0 to size - 1 */
-    int32_t size;    /* ranks of the job */
-    int32_t sharing; /* ranks on this machine, this one counted */
+    const reef_engine_ops *ops; /* what it can do */
+    void *state;                /* the engine's own */
+    int32_t rank;               /* 0 to size - 1 */
+    int32_t size;               /* ranks of the job */
+    int32_t sharing;            /* ranks on this machine, this one counted */
 };
 
 /* The engine of a single process: size 1. Never NULL, never freed. */

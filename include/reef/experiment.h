@@ -19,24 +19,30 @@
 extern "C" {
 #endif
 
+/* Immutable after it is read: several threads may run it at once, each into a folder of its own. The context must outlive it. */
 typedef struct reef_experiment reef_experiment;
 
 /* Reads a file and checks all of it: every cell's objects are made once. Messages begin with file:line:column. overrides: `count`
  * texts "path=value" ("strategy.mu=0.05"), the value in YAML, that replace what the file says. The context, which may be NULL (one
  * thread), must outlive the experiment. */
-REEF_API reef_status reef_experiment_load(reef_context *context, reef_experiment **experiment, const char *path,
-                                          const char *const *overrides, ptrdiff_t count, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_experiment_load(reef_context *context, reef_experiment **experiment,
+                                                          const char *path, const char *const *overrides,
+                                                          ptrdiff_t count, reef_error *error);
 /* The same from memory; `source` stands in messages where the file's name would. */
-REEF_API reef_status reef_experiment_read(reef_context *context, reef_experiment **experiment, const void *text,
-                                          size_t size, const char *source, const char *const *overrides,
-                                          ptrdiff_t count, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_experiment_read(reef_context *context, reef_experiment **experiment,
+                                                          const void *text, size_t size, const char *source,
+                                                          const char *const *overrides, ptrdiff_t count,
+                                                          reef_error *error);
+/* Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_experiment_destroy(reef_experiment **experiment);
 
+/* The name in the file or, without one, the file's own without folder and ending. */
 REEF_API const char *reef_experiment_name(const reef_experiment *experiment);
 /* Cells of the grid, >= 1. */
 REEF_API ptrdiff_t reef_experiment_cells(const reef_experiment *experiment);
 /* What varies, in the order of the file: paths such as "attack.delta"; NULL if the index is out of range. */
 REEF_API ptrdiff_t reef_experiment_axes(const reef_experiment *experiment);
+/* The path of an axis; NULL out of range. */
 REEF_API const char *reef_experiment_axis(const reef_experiment *experiment, ptrdiff_t axis);
 /* The value of an axis in a cell, like snprintf; returns the length. */
 REEF_API size_t reef_experiment_value(const reef_experiment *experiment, ptrdiff_t cell, ptrdiff_t axis, char *text,
@@ -46,10 +52,10 @@ REEF_API size_t reef_experiment_value(const reef_experiment *experiment, ptrdiff
 typedef struct reef_progress {
     ptrdiff_t cells, cells_done; /* jobs: cells and, where asked for, oracles */
     ptrdiff_t items, items_done; /* blocks of repetitions */
-    double seconds;
-    ptrdiff_t finished; /* the cell that has just been finished, or -1 */
-    const char *metric; /* its first metric, and the steady state of it; decibels where that is usual */
-    double value;
+    double seconds;              /* since the start */
+    ptrdiff_t finished;          /* the cell that has just been finished, or -1 */
+    const char *metric;          /* its first metric, and the steady state of it; decibels where that is usual */
+    double value;                /* of that metric */
 } reef_progress;
 
 /* What is spread over the ranks of an engine. */
@@ -59,54 +65,94 @@ typedef enum reef_distribute {
     REEF_DISTRIBUTE_AGENTS, /* the agents of each run */
 } reef_distribute;
 
+/* How an experiment is run. Everything may be left zero. */
 typedef struct reef_experiment_options {
+    size_t size;        /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     const char *folder; /* made if need be; NULL: nothing is written */
     bool resume;        /* cells that the folder has already are not run again */
+    bool force;         /* a folder with results of another configuration is taken all the same (else REEF_E_EXISTS) */
     bool arrays;        /* also the curves as .npy files, in arrays/ */
     bool models;        /* also the trained model of each cell's first repetition as safetensors, in models/ */
     /* Called after every block of repetitions, from any thread but one at a time; NULL: not wanted. */
     void (*progress)(void *user, const reef_progress *progress);
-    void *user;
+    void *user;                        /* handed to progress */
     const volatile sig_atomic_t *stop; /* when it becomes non-zero the run ends soon, cleanly; NULL: never */
     /* NULL: one process. Otherwise every rank loads the same experiment and calls run; the folder is one that all of them see, and must
      * be given. Results have the same bytes as those of one process. */
     const reef_engine *engine;
-    reef_distribute distribute;
+    reef_distribute distribute; /* cells or agents */
     /* With agents spread: a checkpoint at the first point of the curve after so many rounds, or seconds; 0: not by rounds, by 300 s. */
     int64_t checkpoint_rounds;
-    double checkpoint_seconds;
+    double checkpoint_seconds; /* or so many seconds */
 } reef_experiment_options;
 
+/* What became of a run. */
 typedef struct reef_experiment_outcome {
-    bool stopped;     /* not all cells were run; resume goes on */
+    bool stopped;     /* not all configurations were run; run again with resume to complete them */
     ptrdiff_t reused; /* cells taken from the folder */
-    double seconds;
+    /* files of cells and models, and checkpoints, that were damaged: what they should have had was computed again */
+    ptrdiff_t damaged;
+    double seconds; /* it took */
 } reef_experiment_outcome;
 
-/* Runs all cells. The folder then has summary.csv, curves.csv, check.txt, manifest.json, the configuration, scripts of the figures, and
+/* Runs all cells. One run at a time works in a folder (else REEF_E_FILE, with the name of the other process); manifest.json is there if and only if its run
+ * was finished. The folder then has summary.csv, curves.csv, check.txt, manifest.json, the configuration, scripts of the figures, and
  * one file per cell in cells/. */
-REEF_API reef_status reef_experiment_run(const reef_experiment *experiment, const reef_experiment_options *options,
-                                         reef_experiment_outcome *outcome, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_experiment_run(const reef_experiment *experiment,
+                                                         const reef_experiment_options *options,
+                                                         reef_experiment_outcome *outcome, reef_error *error);
 
-/* What can be said of a cell before it runs. */
+/* What is known about a configuration before it runs. */
 typedef struct reef_cell_facts {
-    bool has_graph; /* the next three are filled in */
-    reef_graph_facts graph;
-    bool has_spectrum; /* the benign agents are connected */
-    reef_spectrum spectrum;
-    double perron_min, perron_max; /* over the benign agents */
-    ptrdiff_t liars;               /* placed */
-    ptrdiff_t bearable; /* liars that the rule bears in the smallest neighbourhood by its own f; -1: it states none */
-    double theory;      /* predicted MSD of the mean over the benign agents; NaN if unknown */
+    bool has_graph;                /* the next three are filled in */
+    reef_graph_facts graph;        /* of its network */
+    bool has_spectrum;             /* the honest agents are connected */
+    reef_spectrum spectrum;        /* with has_spectrum */
+    double perron_min, perron_max; /* over the honest agents */
+    ptrdiff_t malicious_count;     /* placed */
+    ptrdiff_t
+        tolerated; /* malicious agents that the rule tolerates in the smallest neighbourhood by its own f; -1: it states none */
+    double theory; /* predicted MSD of the mean over the honest agents; NaN if unknown */
 } reef_cell_facts;
-REEF_API reef_status reef_experiment_check(const reef_experiment *experiment, ptrdiff_t cell, reef_cell_facts *facts,
-                                           reef_error *error);
+/* Facts about a cell, without running it. */
+REEF_API REEF_MUST_CHECK reef_status reef_experiment_check(const reef_experiment *experiment, ptrdiff_t cell,
+                                                           reef_cell_facts *facts, reef_error *error);
+/* All cells in their order, much faster than one by one: neighbours share what they have in common. */
+REEF_API REEF_MUST_CHECK reef_status reef_experiment_check_all(const reef_experiment *experiment,
+                                                               void (*tell)(void *user, ptrdiff_t cell,
+                                                                            const reef_cell_facts *facts),
+                                                               void *user, reef_error *error);
 /* The facts as indented lines, those that should worry beginning with WARNING; like snprintf. *warnings (or NULL): how many of these. */
 REEF_API size_t reef_cell_facts_print(const reef_cell_facts *facts, char *text, size_t size, ptrdiff_t *warnings);
 
+/* Makes the scripts and data of the figures in folder/figures anew from folder/config.yaml, manifest.json and cells/: nothing that the
+ * folder brings is run, whoever it is from. Files that the configuration names (data, graphs) are read again. */
+REEF_API REEF_MUST_CHECK reef_status reef_experiment_redraw(reef_context *context, const char *folder,
+                                                            reef_error *error);
+
 /* Makes folder/report.html, one file that needs no other, from what a run has left in the folder: figures that have been drawn as svg,
  * tables, warnings, configuration. Figures and tables that are not there are left out. */
-REEF_API reef_status reef_experiment_report(reef_context *context, const char *folder, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_experiment_report(reef_context *context, const char *folder,
+                                                            reef_error *error);
+
+/* summary.csv of a results folder in memory: a row per cell, as text. Rows and columns from 0; column 0 is the number of the cell,
+ * columns 1 .. axes are what varies. Out of range: NULL. */
+typedef struct reef_summary reef_summary;
+/* Reads summary.csv of a results folder. */
+REEF_API REEF_MUST_CHECK reef_status reef_summary_load(reef_context *context, reef_summary **summary,
+                                                       const char *folder, reef_error *error);
+/* Accepts NULL, sets the pointer to NULL. */
+REEF_API void reef_summary_destroy(reef_summary **summary);
+/* Cells in the table. */
+REEF_API ptrdiff_t reef_summary_rows(const reef_summary *summary);
+/* Columns, the number of the cell among them. */
+REEF_API ptrdiff_t reef_summary_columns(const reef_summary *summary);
+/* How many columns after the first say what varies. */
+REEF_API ptrdiff_t reef_summary_axes(const reef_summary *summary);
+/* The name of a column, and what a row has in it. */
+REEF_API const char *reef_summary_name(const reef_summary *summary, ptrdiff_t column);
+/* A field as text; NULL out of range. */
+REEF_API const char *reef_summary_field(const reef_summary *summary, ptrdiff_t row, ptrdiff_t column);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@
 #define REEF_GRAPH_H
 
 #include <reef/context.h>
-#include <reef/field.h>
+#include <reef/registry.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +21,7 @@ extern "C" {
 
 /* ---- graphs ---- */
 
+/* May be read from many threads; set_weights and put_weights only while nobody reads it. */
 typedef struct reef_graph reef_graph;
 
 /* Most links (both ways and loops counted) a graph may have. */
@@ -29,51 +30,47 @@ typedef struct reef_graph reef_graph;
 /* spec: kind:key=value,... for instance "ring:k=2", "erdos_renyi:p=0.1", "file:path=net.txt"; every kind also takes loops=true|false:
  * whether each agent hears itself (default true). agents: K >= 1; for files 0 means as many as the file has. The weights are uniform,
  * or those of the file. */
-REEF_API reef_status reef_graph_create(reef_graph **graph, const char *spec, ptrdiff_t agents, uint64_t seed,
-                                       reef_error *error);
-REEF_API reef_status reef_graph_create_in(reef_context *context, reef_graph **graph, const char *spec, ptrdiff_t agents,
-                                          uint64_t seed, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_graph_create(reef_context *context, reef_graph **graph, const char *spec,
+                                                       ptrdiff_t agents, uint64_t seed, reef_error *error);
 
 /* The same from arrays: senders[i] is heard by receivers[i] with weights[i] (NULL: uniform). */
 typedef struct reef_link_list {
-    ptrdiff_t count;
-    const int32_t *senders;
-    const int32_t *receivers;
-    const double *weights; /* or NULL; with weights nothing is added, loops included */
-    bool directed;         /* false: every link goes both ways */
-    bool no_loops;         /* without weights: agents do not hear themselves */
+    ptrdiff_t count;          /* links */
+    const int32_t *senders;   /* who is heard */
+    const int32_t *receivers; /* by whom */
+    const double *weights;    /* or NULL; with weights nothing is added, loops included */
+    bool directed;            /* false: every link goes both ways */
+    bool no_loops;            /* without weights: agents do not hear themselves */
 } reef_link_list;
-REEF_API reef_status reef_graph_create_links(reef_context *context, reef_graph **graph, ptrdiff_t agents,
-                                             const reef_link_list *links, reef_error *error);
+/* Makes a graph of such a list. */
+REEF_API REEF_MUST_CHECK reef_status reef_graph_create_links(reef_context *context, reef_graph **graph,
+                                                             ptrdiff_t agents, const reef_link_list *links,
+                                                             reef_error *error);
+/* Links made of it must be gone. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_graph_destroy(reef_graph **graph);
 
-/* The graph as it lies in memory; valid until the graph is destroyed. The senders of receiver k are
+/* The arrays of the graph, in place; valid until the graph is destroyed. The senders of receiver k are
  * senders[start[k]] .. senders[start[k + 1] - 1], ascending, with weights at the same places.
  * The checks below take this view, so that another weight array of the same layout (for instance the effective weights of a rule)
  * can be put in the place of the graph's own. */
 typedef struct reef_csr {
-    ptrdiff_t agents;
-    const ptrdiff_t *start;
-    const int32_t *senders;
-    const double *weight;
+    ptrdiff_t agents;       /* K */
+    const ptrdiff_t *start; /* K + 1 places */
+    const int32_t *senders; /* one per link */
+    const double *weight;   /* one per link */
 } reef_csr;
+/* The view of a graph with its own weights. */
 REEF_API reef_csr reef_graph_csr(const reef_graph *graph);
 
+/* K. */
 REEF_API ptrdiff_t reef_graph_agents(const reef_graph *graph);
 REEF_API ptrdiff_t reef_graph_links(const reef_graph *graph);   /* loops counted, both ways counted */
 REEF_API ptrdiff_t reef_graph_largest(const reef_graph *graph); /* largest n_k */
 REEF_API bool reef_graph_symmetric(const reef_graph *graph);    /* every link has its way back */
-/* The full spec with every parameter, as reef_agg_print; "" for graphs from arrays. Returns the length. */
+/* The full text with every parameter, as reef_agg_print; "" for graphs from arrays. Returns the length. */
 REEF_API size_t reef_graph_print(const reef_graph *graph, char *text, size_t size);
 /* Place of the link from sender to receiver in senders and weight, or -1. */
 REEF_API ptrdiff_t reef_csr_find(const reef_csr *csr, ptrdiff_t sender, ptrdiff_t receiver);
-
-/* The kinds there are; index out of range or unknown name: NULL. */
-REEF_API ptrdiff_t reef_graph_kind_count(void);
-REEF_API const reef_kind *reef_graph_kind_at(ptrdiff_t index);
-REEF_API const reef_kind *reef_graph_kind_find(const char *name);
-/* What every kind takes beside its own fields. */
-REEF_API const reef_field *reef_graph_common_fields(ptrdiff_t *count);
 
 /* ---- weights ---- */
 
@@ -85,16 +82,12 @@ typedef struct reef_weight_data {
 
 /* spec: for instance "metropolis", "laplacian:beta=0.1", "file:path=weights.txt". Every column sums to one, or the call fails and
  * leaves the weights as they were. data may be NULL. Must not be called while others read the graph. */
-REEF_API reef_status reef_graph_set_weights(reef_graph *graph, const char *spec, const reef_weight_data *data,
-                                            reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_graph_set_weights(reef_graph *graph, const char *spec,
+                                                            const reef_weight_data *data, reef_error *error);
 /* Weights of your own, one per link in the order of reef_csr: finite, >= 0, columns summing to one within 1e-6; then scaled to it. */
-REEF_API reef_status reef_graph_put_weights(reef_graph *graph, const double *weight, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_graph_put_weights(reef_graph *graph, const double *weight, reef_error *error);
 /* Finite, >= 0, every column sums to one within tolerance; the message names the worst. */
-REEF_API reef_status reef_graph_check_weights(const reef_csr *csr, double tolerance, reef_error *error);
-
-REEF_API ptrdiff_t reef_weight_kind_count(void);
-REEF_API const reef_kind *reef_weight_kind_at(ptrdiff_t index);
-REEF_API const reef_kind *reef_weight_kind_find(const char *name);
+REEF_API REEF_MUST_CHECK reef_status reef_graph_check_weights(const reef_csr *csr, double tolerance, reef_error *error);
 
 /* ---- links that change ---- */
 
@@ -104,9 +97,10 @@ typedef struct reef_links reef_links;
 
 /* Several graphs of the same agents take turns, each for `every` rounds (order=turn) or drawn at random (order=random). On top of
  * that spec says which links are up: "static", "failing:p=0.1", "gossip:keep=2". The graphs must outlive the links. */
-REEF_API reef_status reef_links_create(reef_context *context, reef_links **links, const char *spec,
-                                       const reef_graph *const *graphs, ptrdiff_t graph_count, uint64_t seed,
-                                       reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_links_create(reef_context *context, reef_links **links, const char *spec,
+                                                       const reef_graph *const *graphs, ptrdiff_t graph_count,
+                                                       uint64_t seed, reef_error *error);
+/* Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_links_destroy(reef_links **links);
 /* The graph whose turn it is in a round >= 0. */
 REEF_API const reef_graph *reef_links_graph(const reef_links *links, int64_t round);
@@ -118,100 +112,105 @@ REEF_API ptrdiff_t reef_links_largest(const reef_links *links);
  * (a loop never fails), or if what is left has no weight. Allocates nothing. */
 REEF_API ptrdiff_t reef_links_eval(const reef_links *links, int64_t round, ptrdiff_t receiver, int32_t *senders,
                                    double *weight);
-REEF_API ptrdiff_t reef_link_kind_count(void);
-REEF_API const reef_kind *reef_link_kind_at(ptrdiff_t index);
-REEF_API const reef_kind *reef_link_kind_find(const char *name);
-REEF_API const reef_field *reef_link_common_fields(ptrdiff_t *count);
 
 /* ---- checks ---- */
 
 /* Who is worst off, and how badly. */
 typedef struct reef_majority {
-    bool holds;        /* every benign agent: benign share > 1/2 */
-    ptrdiff_t failing; /* benign agents for which it does not hold */
-    ptrdiff_t worst;   /* benign agent with the least share, -1 if there is no benign agent */
+    bool holds;        /* every honest agent: honest share > 1/2 */
+    ptrdiff_t failing; /* honest agents for which it does not hold */
+    ptrdiff_t worst;   /* honest agent with the least share, -1 if there is none */
     double share;      /* that share */
 } reef_majority;
 
+/* What reef_graph_check finds. */
 typedef struct reef_graph_facts {
-    ptrdiff_t agents;
-    ptrdiff_t links; /* of weight > 0, loops counted */
-    ptrdiff_t liars;
+    ptrdiff_t agents;            /* K */
+    ptrdiff_t links;             /* of weight > 0, loops counted */
+    ptrdiff_t malicious_count;   /* of them */
     ptrdiff_t smallest, largest; /* n_k over all agents */
-    /* Assumption 1 of the theorem for the neighbourhood of every benign agent: by number of senders, and by their weight. */
+    /* Assumption 1 of the theorem for the neighbourhood of every honest agent: by number of senders, and by their weight. */
     reef_majority by_count;
-    reef_majority by_weight;
-    /* What is left without the liars. */
-    ptrdiff_t components; /* strongly connected ones; 0 without benign agents */
+    reef_majority by_weight; /* the same by weight */
+    /* What is left without the malicious agents. */
+    ptrdiff_t components; /* strongly connected ones; 0 without honest agents */
     bool connected;       /* one component */
     ptrdiff_t period;     /* 1: primitive; 0 if not connected or without links */
     bool primitive;       /* connected with period 1: the theorem applies */
-    /* Liars that the worst-placed benign agent can still bear beside those it has (by count); negative: it has too many. */
+    /* Malicious senders that the worst-placed honest agent still tolerates beside those it has (by count); negative: it has too many. */
     ptrdiff_t least_spare;
-    ptrdiff_t least_spare_agent;
-    /* Agents whose own weight is >= 1/2: rules that go by weight mass then believe nobody else. */
+    ptrdiff_t least_spare_agent; /* who that is */
+    /* Agents whose own weight is >= 1/2: rules that go by weight mass then listen to nobody else. */
     ptrdiff_t self_heavy;
     ptrdiff_t self_heavy_first; /* the first of them, or -1 */
     double largest_self;        /* largest own weight */
     double column_error;        /* largest |column sum - 1| */
 } reef_graph_facts;
 
-/* liar: K flags, or NULL: nobody lies. */
-REEF_API reef_status reef_graph_check(const reef_context *context, const reef_csr *csr, const bool *liar,
-                                      reef_graph_facts *facts, reef_error *error);
+/* malicious: K flags, or NULL: nobody is. */
+REEF_API REEF_MUST_CHECK reef_status reef_graph_check(const reef_context *context, const reef_csr *csr,
+                                                      const bool *malicious, reef_graph_facts *facts,
+                                                      reef_error *error);
 
-/* Liars that each agent can bear among its senders, K numbers each, either may be NULL. by_count: floor((n_k - 1) / 2), the most that
+/* Malicious senders that each agent tolerates, K numbers each, either may be NULL. by_count: floor((n_k - 1) / 2), the most that
  * leave a strict majority. by_weight: the most such that any so many others, the heaviest included, have less than half of the weight. */
-REEF_API reef_status reef_graph_bearable(const reef_context *context, const reef_csr *csr, int32_t *by_count,
-                                         int32_t *by_weight, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_graph_tolerated(const reef_context *context, const reef_csr *csr,
+                                                          int32_t *by_count, int32_t *by_weight, reef_error *error);
 
+/* How accurately the spectrum is wanted. NULL: all presets. */
 typedef struct reef_spectrum_options {
-    double tolerance;         /* 0: 1e-10 */
+    size_t size;      /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
+    double tolerance; /* 0: 1e-10 */
     ptrdiff_t max_iterations; /* 0: 5000; each costs one pass over the links */
     bool no_second;           /* only the Perron vector */
 } reef_spectrum_options;
 
+/* What reef_graph_spectrum finds. */
 typedef struct reef_spectrum {
-    bool reversible; /* a_lk p_k = a_kl p_l: p is then exact, and the eigenvalues are real */
-    bool converged;  /* the Perron vector: |A p - p|_1 <= tolerance */
-    double residual; /* |A p - p|_1 */
-    ptrdiff_t iterations;
+    bool reversible;      /* a_lk p_k = a_kl p_l: p is then exact, and the eigenvalues are real */
+    bool converged;       /* the Perron vector: |A p - p|_1 <= tolerance */
+    double residual;      /* |A p - p|_1 */
+    ptrdiff_t iterations; /* it took */
     double
         second; /* second largest modulus of an eigenvalue: errors shrink by it from round to round; NaN if not asked for */
-    double gap;            /* 1 - second */
-    bool second_converged; /* within tolerance; otherwise `second` is an estimate */
-    ptrdiff_t second_iterations;
+    double gap;                  /* 1 - second */
+    bool second_converged;       /* within tolerance; otherwise `second` is an estimate */
+    ptrdiff_t second_iterations; /* for the second eigenvalue */
 } reef_spectrum;
 
-/* Perron vector and spectral gap of the benign agents among themselves: columns of liars and links from them are left out, the
- * others scaled to sum one. perron receives K numbers, 0 for liars; NULL: not wanted. options may be NULL.
- * Fails with REEF_E_GRAPH if the benign agents are not strongly connected: p would not be unique. */
-REEF_API reef_status reef_graph_spectrum(const reef_context *context, const reef_csr *csr, const bool *liar,
-                                         const reef_spectrum_options *options, double *perron, reef_spectrum *spectrum,
-                                         reef_error *error);
+/* Perron vector and spectral gap of the honest agents among themselves: columns of malicious ones and links from them are left out, the
+ * others scaled to sum one. perron receives K numbers, 0 for malicious agents; NULL: not wanted. options may be NULL.
+ * Fails with REEF_E_GRAPH if the honest agents are not strongly connected: p would not be unique. */
+REEF_API REEF_MUST_CHECK reef_status reef_graph_spectrum(const reef_context *context, const reef_csr *csr,
+                                                         const bool *malicious, const reef_spectrum_options *options,
+                                                         double *perron, reef_spectrum *spectrum, reef_error *error);
 
-/* ---- placing liars ---- */
+/* ---- placing malicious agents ---- */
 
+/* How malicious agents are chosen. */
 typedef enum reef_place {
-    REEF_PLACE_RANDOM, /* any agents, alike */
+    REEF_PLACE_RANDOM, /* uniformly at random */
     REEF_PLACE_WORST,  /* greedy: each next one where it does most harm to neighbourhoods near their limit */
-    REEF_PLACE_LIST,   /* the agents named */
+    REEF_PLACE_LIST,   /* the agents listed */
 } reef_place;
 
+/* Which agents are to be malicious. */
 typedef struct reef_placement {
-    reef_place how;
-    reef_liars liars;    /* count, fraction of K (rounded down), or max: as many as possible (with keep_majority) */
-    bool keep_majority;  /* only placements that leave every benign agent a strict majority of benign senders */
-    uint64_t seed;       /* RANDOM */
-    const int32_t *list; /* LIST: the agents, each once */
-    ptrdiff_t list_count;
+    size_t size;    /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
+    reef_place how; /* they are chosen */
+    reef_malicious
+        malicious_count;  /* count, fraction of K (rounded down), or max: as many as possible (with keep_majority) */
+    bool keep_majority;   /* only placements that leave every honest agent a strict majority of honest senders */
+    uint64_t seed;        /* RANDOM */
+    const int32_t *list;  /* LIST: the agents, each once */
+    ptrdiff_t list_count; /* its length */
 } reef_placement;
 
-/* liar receives K flags, *placed (unless NULL) how many are set. If fewer than asked for can be placed, both hold what could be and
+/* malicious receives K flags, *placed (unless NULL) how many are set. If fewer than asked for can be placed, both hold what could be and
  * the result is REEF_E_LIARS. */
-REEF_API reef_status reef_graph_place_liars(const reef_context *context, const reef_csr *csr,
-                                            const reef_placement *placement, bool *liar, ptrdiff_t *placed,
-                                            reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_graph_place_malicious(const reef_context *context, const reef_csr *csr,
+                                                                const reef_placement *placement, bool *malicious,
+                                                                ptrdiff_t *placed, reef_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,11 @@
 /* Learning over networks: agents adapt their models to their own data, exchange them, and combine what they hear.
  *
- * A run is K agents, a problem, a strategy and a rule; some agents may lie. One round:
+ * A run is K agents, a problem, a strategy and a rule; some agents may be malicious. One round:
  *     adapt      phi_k = w_k - mu_k grad J_k(w_k)       every agent, from its own data
- *     exchange   liars send what the attack says, the others phi_k
+ *     exchange   malicious agents send what the attack says, the others phi_k
  *     combine    w_k = rule(phi_l of those k hears)     or the server for all
  * in the order the strategy says. Same setup, same bits: whatever the number of threads, and after a stop and a resume from a saved
- * state. A run never ends because of what a liar sent: an agent without a usable message keeps its own phi, and it is counted.
+ * state. A run never ends because of what a malicious agent sent: an agent without a usable message keeps its own phi, and it is counted.
  *
  * R repetitions with independent data can run side by side in vector lanes (setup.lanes) where problem, attack and rule allow it.
  */
@@ -22,16 +22,19 @@
 extern "C" {
 #endif
 
+/* For one thread at a time; a step uses the threads of the context by itself. Different runs may be used by different threads at once, unless
+ * they share a problem with REEF_PROBLEM_WHOLE. */
 typedef struct reef_run reef_run;
 
 /* What a run is made of. All objects must outlive the run; arrays are copied. */
 typedef struct reef_run_setup {
+    size_t size; /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     const reef_problem *problem; /* for K agents */
-    const char *strategy;        /* spec, for instance "diffusion:mu=0.01" or "federated:fraction=0.5,steps=5" */
+    const char *strategy;        /* for instance "diffusion:mu=0.01" or "federated:fraction=0.5,steps=5" */
     const reef_agg *rule;        /* NULL where the strategy needs none (local, oracle, rsa, rsa_tv) */
     const reef_links *links;     /* who hears whom; NULL for strategies with a server */
-    const reef_attack *attack;   /* NULL: the liars, if any, send what honest agents would */
-    const bool *liar;            /* K flags, NULL: nobody lies */
+    const reef_attack *attack;   /* NULL: malicious agents, if any, send what honest ones would */
+    const bool *malicious;       /* K flags, NULL: nobody */
     const double *step_factor;   /* K factors on the strategy's step size, NULL: 1 */
     uint64_t seed;               /* of the strategy's and the attack's own draws; data have the problem's seed */
     ptrdiff_t lanes;             /* R, 0: 1 */
@@ -46,82 +49,87 @@ typedef struct reef_run_setup {
 
 /* Counters since round 0, over all lanes alike. */
 typedef struct reef_run_counts {
-    int64_t rounds;
+    int64_t rounds;    /* done */
     int64_t messages;  /* that came from one agent to another or between agent and server, an agent's own not counted */
     int64_t bytes;     /* of one repetition's numbers in them */
     int64_t gradients; /* computed */
     int64_t kept;      /* combines without a usable message: the agent kept its own phi, the server its model */
     int64_t dropped;   /* rows left out by the rule because they held NaN or Inf, at each receiver */
-    int64_t silent;    /* expected messages that never came: silent liars, failed agents */
+    int64_t silent;    /* expected messages that never came: silent malicious agents, failed ones */
     int64_t late;      /* messages that came too late to be used */
 } reef_run_counts;
 
-REEF_API reef_status reef_run_create(reef_context *context, reef_run **run, const reef_run_setup *setup,
-                                     reef_error *error);
+/* Makes a run at round 0. */
+REEF_API REEF_MUST_CHECK reef_status reef_run_create(reef_context *context, reef_run **run, const reef_run_setup *setup,
+                                                     reef_error *error);
+/* Accepts NULL, sets the pointer to NULL. Over ranks: collective. */
 REEF_API void reef_run_destroy(reef_run **run);
 /* Runs some more rounds. */
-REEF_API reef_status reef_run_step(reef_run *run, int64_t rounds, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_run_step(reef_run *run, int64_t rounds, reef_error *error);
 
+/* Rounds done so far. */
 REEF_API int64_t reef_run_round(const reef_run *run);
+/* K, on all ranks together. */
 REEF_API ptrdiff_t reef_run_agents(const reef_run *run);
 REEF_API ptrdiff_t reef_run_dimension(const reef_run *run); /* M */
 REEF_API ptrdiff_t reef_run_lanes(const reef_run *run);     /* R */
 /* Whether the model of an agent is on this rank. */
 REEF_API bool reef_run_holds(const reef_run *run, ptrdiff_t agent);
-/* w_k, NULL if it is on another rank; M x R numbers; with a server the server's model for all agents it serves. Valid until the next step. */
+/* w_k, NULL if it is on another rank or out of range; M x R numbers; with a server the server's model for all agents it serves. Valid until the next step. */
 REEF_API const float *reef_run_model(const reef_run *run, ptrdiff_t agent);
 /* Over ranks: what concerns the receivers of this one; a server is on rank 0. */
 REEF_API reef_run_counts reef_run_counts_of(const reef_run *run);
 /* True if the graph's weights were replaced by uniform ones, because the rule cannot use weights. */
 REEF_API bool reef_run_uniform(const reef_run *run);
-/* The full spec of the strategy; returns its length. */
+/* The full text of the strategy; returns its length. */
 REEF_API size_t reef_run_print(const reef_run *run, char *text, size_t size);
 
-/* Who believed whom in the last round (setup.trust): the effective weight abar_lk, averaged over coordinates, that receiver k gave to
+/* Who gave whom how much weight in the last round (setup.trust): the effective weight abar_lk, averaged over coordinates, that receiver k gave to
  * sender l. Receivers are the agents of this rank, or 0 with a server, of which all ranks know. Returns the number of senders, at most `room`. */
 REEF_API ptrdiff_t reef_run_trust(const reef_run *run, ptrdiff_t receiver, int32_t *senders, double *share,
                                   ptrdiff_t room);
 
 /* The state of a run, to go on with later: written atomically. Loading needs a run created from the same setup (checked), at any
  * round; it fails without changing the run if the file is not whole or not its own. Trust is not saved: it is known again after the
- * next round. Over ranks `path` becomes a manifest beside which each rank has a file, and any number of ranks may load it; a load that
- * fails half-way there leaves the run unusable. */
-REEF_API reef_status reef_run_save(const reef_run *run, const char *path, reef_error *error);
-REEF_API reef_status reef_run_load(reef_run *run, const char *path, reef_error *error);
+ * next round. Over ranks `path` becomes a manifest beside which each rank has a file, and any number of ranks may load it; the
+ * checkpoint before is kept too, and taken if the newest is damaged (see reef_run_round). A load that fails half-way there leaves the
+ * run unusable. */
+REEF_API REEF_MUST_CHECK reef_status reef_run_save(const reef_run *run, const char *path, reef_error *error);
+/* Continues where a saved run was: see above. */
+REEF_API REEF_MUST_CHECK reef_status reef_run_load(reef_run *run, const char *path, reef_error *error);
 
-/* ---- metrics, over the benign agents ---- */
+/* ---- metrics, over the honest agents ---- */
 
-/* Mean square deviation: mean over benign agents of |w_k - w^o|^2, per lane (R numbers). With per-agent minimisers w^o is that of
- * the sum of the benign risks with weights p (K numbers, for instance the Perron vector; NULL: equal ones). */
-REEF_API reef_status reef_run_msd(const reef_run *run, const double *p, double *msd, reef_error *error);
-/* Excess risk, mean over benign agents, per lane. */
-REEF_API reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *error);
-/* Mean over benign agents of |w_k - mean w|^2, per lane; NaN if ranks cannot reach each other, which the next step tells. */
+/* Mean square deviation: mean over honest agents of |w_k - w^o|^2, per lane (R numbers). With per-agent minimisers w^o is that of
+ * the sum of the honest risks with weights p (K numbers, for instance the Perron vector; NULL: equal ones). */
+REEF_API REEF_MUST_CHECK reef_status reef_run_msd(const reef_run *run, const double *p, double *msd, reef_error *error);
+/* Excess risk, mean over honest agents, per lane. */
+REEF_API REEF_MUST_CHECK reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *error);
+/* Mean over honest agents of |w_k - mean w|^2, per lane; NaN if ranks cannot reach each other, which the next step reports. */
 REEF_API void reef_run_consensus(const reef_run *run, double *distance);
-/* Mean over benign agents of the score of their models; agents with the same model are scored once. R must be 1. */
-REEF_API reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *error);
+/* Mean over honest agents of the score of their models; agents with the same model are scored once. R must be 1. */
+REEF_API REEF_MUST_CHECK reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *error);
 
 /* How trust was given in the last round (setup.trust). Fair share: 1. */
 typedef struct reef_trust_facts {
-    double honest; /* mean effective weight of honest senders over their fair share */
-    double liars;  /* the same of liars; NaN without any */
+    double honest;          /* mean effective weight of honest senders over their fair share */
+    double malicious_count; /* the same of malicious ones; NaN without any */
     double
-        auc; /* probability that an honest sender is trusted more than a liar heard by the same receiver; ties half; NaN */
+        auc; /* probability that an honest sender is trusted more than a malicious one heard by the same receiver; ties half; NaN */
 } reef_trust_facts;
-REEF_API reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts, reef_error *error);
+/* Sums up the trust of the last round. */
+REEF_API REEF_MUST_CHECK reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts,
+                                                          reef_error *error);
 
-/* The trust that each agent received in the last round (setup.trust): its effective weight over its fair share, mean over the benign
+/* The trust that each agent received in the last round (setup.trust): its effective weight over its fair share, mean over the honest
  * receivers that were to hear it, itself apart; NaN where there was none. K numbers, in steps of 2^-30 before the mean; work: room for
  * K numbers. */
-REEF_API reef_status reef_run_trust_received(const reef_run *run, double *received, double *work, reef_error *error);
-/* Why: what a test of a rule that remembers senders (mref) left of each agent's weight in the last round, likewise. */
-REEF_API reef_status reef_run_factor_received(const reef_run *run, reef_test test, double *received, double *work,
-                                              reef_error *error);
-
-/* The strategies there are; index out of range or unknown name: NULL. */
-REEF_API ptrdiff_t reef_strategy_count(void);
-REEF_API const reef_kind *reef_strategy_at(ptrdiff_t index);
-REEF_API const reef_kind *reef_strategy_find(const char *name);
+REEF_API REEF_MUST_CHECK reef_status reef_run_trust_received(const reef_run *run, double *received, double *work,
+                                                             reef_error *error);
+/* Why: what a test of the rule (number `factor` of the factors of reef_agg_rule(rule)->memory) left of each agent's weight in the last round,
+ * likewise. */
+REEF_API REEF_MUST_CHECK reef_status reef_run_factor_received(const reef_run *run, ptrdiff_t factor, double *received,
+                                                              double *work, reef_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,15 @@
 /* Robust merging of model files: N checkpoints of the same model -> one.
  *
- * Files are safetensors or npy. Tensors of floating-point numbers (F64, F32, F16, BF16) are aggregated by the rule; 16-bit ones are
+ * A model is a safetensors or npy file, or a folder in Hugging Face's layout: model.safetensors, or shards with their index, and small files
+ * beside them (configuration, tokenizer), which are copied if all folders have the same. The result of folders is a folder, new or empty
+ * before, unless out_path ends with .safetensors. Tensors of floating-point numbers (F64, F32, F16, BF16, F8_E4M3, F8_E5M2) are aggregated by the rule; 16-bit and 8-bit ones are
  * widened to float, and the result is rounded to nearest. If a model has a F64 tensor, everything is computed in double. Tensors of
  * whole numbers and truth values (counters of BatchNorm, masks) are never averaged: each element is the value that files with more
  * than half of the weight agree on; where there is none, that of the most trusted file.
  *
  * Files are read in blocks: memory is bounded whatever their size, and the result has the bits of reef_plan_apply_segments on the whole
- * models. The output takes the place of out_path in one step, after it has been written and flushed; after a failure it is as it was.
+ * models. The output takes the place of out_path in one step, after it has been written and flushed; after a failure it is as it was. It
+ * must not be an input, by whatever name. A file that is changed or replaced meanwhile is an error.
  *
  *     reef_merge_options options = {.rule = "ref"};
  *     reef_merge_files(context, &options, paths, count, "merged.safetensors", NULL, &error);
@@ -15,6 +18,7 @@
 #define REEF_MERGE_H
 
 #include <reef/context.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,53 +35,87 @@ typedef enum reef_merge_integers {
 
 /* Everything may be left zero. */
 typedef struct reef_merge_options {
+    size_t size;           /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     const char *rule;      /* spec of the rule; NULL: "ref". nan= in it says what NaN and Inf do */
     const double *weights; /* one per file, NULL: equal */
     bool per_tensor;       /* each tensor is aggregated by itself; otherwise distances go over the whole model */
-    bool drop_bad;         /* leave out files that cannot be read, are malformed, or differ from most others */
-    reef_merge_integers integers;
-    bool no_trust; /* do not measure trust, which makes some rules (trimmed, meamed) much faster */
-    size_t memory; /* bytes for blocks of the files, 0: 128 MB */
+    bool drop_bad;         /* leave out files that are malformed or differ from most others, as long as most are left */
+    reef_merge_integers integers; /* how whole numbers are merged */
+    bool no_trust;                /* do not measure trust, which makes some rules (trimmed, meamed) much faster */
+    size_t memory;                /* bytes for blocks of the files, 0: 128 MB */
+    size_t
+        shard_size; /* bytes of data per file of the result, which then is a folder; 0: as the first model has them */
+    /* A file with what a rule that remembers senders (mref) knows of the sites from merge to merge: made if it is not there, checked,
+     * and replaced in one step when the result is in its place; NULL: nothing is kept. */
+    const char *state;
+    /* Floating-point tensors of the result get this type ("F32", "BF16", ...), and the files may have them in different ones; NULL: the type
+     * that all files have. */
+    const char *cast;
+    bool common; /* only tensors that all files have are merged; the others are told by note */
+    /* Files may lack tensors. One that more than half of the files have is aggregated by itself from those; the others are told by note. */
+    bool ignore_missing;
+    /* Pairs of LoRA factors (names with lora_A and lora_B, lora_down and lora_up, lora.down and lora.up): their products are aggregated, and the
+     * result is factored back to their rank. With factors = true each factor is merged by itself, like any other tensor. */
+    bool factors;
+    /* A model whose tensors the files have been trained from: differences from it are aggregated, and added to it. Rules that know no origin
+     * (mean, median, ref, vref, krum, ...) give the same up to rounding; clip, arc and cclip do not. NULL: none. */
+    const char *base;
+    const char *const *ids; /* with state: what each site is called, one per file; NULL: by the last part of its path */
     /* Called now and then by the calling thread with the share of the work that is done, if not NULL. */
     void (*progress)(void *user, double share);
-    void *user;
+    /* Called with a sentence about what a person should know, if not NULL: files beside the weights that differ, tensors left out. */
+    void (*note)(void *user, const char *sentence);
+    /* Called after a merge for each tensor of floating-point numbers, in the order of the result, those that some files lack last: its name as a text, how many numbers it has,
+     * and the trust of each file in it (NaN: the file took no part). NULL: trust by tensor is not measured. Not called under no_trust. */
+    void (*tensor)(void *user, const char *name, int64_t numbers, const double *trust);
+    void *user;                        /* handed to progress, note and tensor */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero the merge ends soon, as a failure; NULL: never */
 } reef_merge_options;
 
+/* What became of a file. */
 typedef enum reef_merge_reason {
     REEF_MERGE_USED,
     REEF_MERGE_ZERO_WEIGHT,
     REEF_MERGE_NONFINITE, /* holds NaN or Inf */
-    REEF_MERGE_BAD        /* cannot be read, is malformed, or differs (drop_bad) */
+    REEF_MERGE_BAD        /* is malformed, or differs (drop_bad) */
 } reef_merge_reason;
 
 /* What became of one file. */
 typedef struct reef_merge_file {
     double
         trust; /* mean effective weight over fair share, as in reef_report_trust, among the files that took part; NaN: not measured */
-    double rejected; /* share of the numbers at which it was rejected */
-    reef_merge_reason reason;
-    char why[320]; /* a sentence if it was left out, else empty */
+    double rejected;          /* share of the numbers at which it was rejected */
+    reef_merge_reason reason; /* whether it took part */
+    ptrdiff_t copy_of;        /* the first file whose tensors have the same bytes, so that it has two votes; -1: none */
+    char why[320];            /* a sentence if it was left out, else empty */
 } reef_merge_file;
 
+/* What became of a merge. */
 typedef struct reef_merge_report {
-    reef_merge_file *files; /* room for one per file, of the caller; may be NULL */
-    int64_t tensors;        /* in the output */
-    int64_t numbers;        /* floating-point ones, aggregated */
-    int64_t integer_tensors;
-    int64_t integers;  /* elements of those */
-    int64_t disputed;  /* of which not all files agreed on */
-    int64_t undecided; /* of which without a majority: taken from the most trusted file */
-    ptrdiff_t trusted; /* that file; -1 if there was no tensor of whole numbers */
-    int64_t masked;    /* entries left out under nan=drop-coordinate */
-    int64_t unconverged;
-    double centre_share; /* as reef_report_centre_share */
+    reef_merge_file *files;  /* room for one per file, of the caller; may be NULL */
+    int64_t tensors;         /* in the output */
+    int64_t missing;         /* left out because files lack them (common, ignore_missing) */
+    int64_t partial;         /* floating-point ones that not all files have (ignore_missing) */
+    int64_t numbers;         /* floating-point ones, aggregated */
+    int64_t integer_tensors; /* tensors of whole numbers */
+    int64_t integers;        /* elements of those */
+    int64_t disputed;        /* of which not all files agreed on */
+    int64_t undecided;       /* of which without a majority: taken from the most trusted file */
+    ptrdiff_t trusted;       /* that file; -1 if there was no tensor of whole numbers */
+    int64_t masked;          /* entries left out under nan=drop-coordinate */
+    int64_t unconverged;     /* as reef_report_unconverged */
+    double centre_share;     /* as reef_report_centre_share */
+    int64_t pairs;           /* of LoRA factors, whose products count among the numbers */
+    double
+        pair_error; /* what the new factors lack of the aggregated products, relative to these: root of sums of squares */
+    double pair_worst; /* the same for the worst pair */
 } reef_merge_report;
 
 /* Merges `count` files into out_path. report may be NULL; it is filled in on success only, except that with REEF_MERGE_BAD files and a
  * failure their sentences are there. Threads are those of the context (NULL: the calling one). */
-REEF_API reef_status reef_merge_files(reef_context *context, const reef_merge_options *options,
-                                      const char *const *paths, ptrdiff_t count, const char *out_path,
-                                      reef_merge_report *report, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_merge_files(reef_context *context, const reef_merge_options *options,
+                                                      const char *const *paths, ptrdiff_t count, const char *out_path,
+                                                      reef_merge_report *report, reef_error *error);
 
 #ifdef __cplusplus
 }

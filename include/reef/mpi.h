@@ -18,12 +18,15 @@ extern "C" {
 #endif
 
 /* communicator: the address of an MPI_Comm, of which a duplicate is made. Collective, and so is destroy. */
-REEF_API reef_status reef_mpi_engine_create(reef_engine **engine, const void *communicator, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_mpi_engine_create(reef_engine **engine, const void *communicator,
+                                                            reef_error *error);
+/* Collective. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_mpi_engine_destroy(reef_engine **engine);
 
 /* For programs that leave MPI to Reef: initialises it, unless that was done, and makes an engine of all ranks. stop destroys the engine
  * and ends MPI if start began it. */
-REEF_API reef_status reef_mpi_start(reef_engine **engine, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_mpi_start(reef_engine **engine, reef_error *error);
+/* Collective; the last call that concerns MPI if reef_mpi_start began it. */
 REEF_API void reef_mpi_stop(reef_engine **engine);
 
 /* The MPI library's own description, one line, and whether agents can be spread by METIS. May be called before anything else. */

@@ -11,7 +11,7 @@
 #define REEF_PROBLEM_H
 
 #include <reef/context.h>
-#include <reef/field.h>
+#include <reef/registry.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,28 +45,35 @@ typedef struct reef_batch {
 
 /* How good a model is, on data apart from the training data where there are such. */
 typedef struct reef_score {
-    double loss;
+    double loss;           /* mean over the data */
     double accuracy;       /* 0..1, NaN if the problem does not classify */
     double worst_accuracy; /* of the class that fares worst, NaN likewise */
 } reef_score;
 
+/* What a problem is made for. */
 typedef struct reef_problem_setup {
-    const reef_context *context;
-    ptrdiff_t agents; /* K >= 1 */
-    uint64_t seed;
+    const reef_context *context;          /* or NULL */
+    ptrdiff_t agents;                     /* K >= 1 */
+    uint64_t seed;                        /* of its data */
+    const struct reef_problem_kind *kind; /* what is being made */
 } reef_problem_setup;
 
 /* A kind of problem. state: what create made. Callbacks are called from several threads at once with the same state, which they must
- * not change; only create may fail. */
+ * not change; only create may fail, or whatever `failure` tells of. */
 typedef struct reef_problem_kind {
-    reef_kind kind;
-    unsigned traits;
+    reef_kind kind;  /* name, summary, citation, fields */
+    unsigned traits; /* REEF_PROBLEM_ bits */
+    /* Makes the state. */
     reef_status (*create)(const void *params, const reef_problem_setup *setup, void **state, reef_error *error);
+    /* Accepts what create made. */
     void (*destroy)(void *state);
+    /* M. */
     ptrdiff_t (*dimension)(const void *state);
+    /* Bytes of scratch for batches of `size` samples and `lanes` repetitions. */
     size_t (*work_size)(const void *state, ptrdiff_t size, ptrdiff_t lanes);
     /* Where all agents start (M x lanes); NULL: at 0. */
     void (*start)(const void *state, ptrdiff_t lanes, ptrdiff_t repetition, float *model);
+    /* Fills in the gradients of a batch. */
     void (*gradients)(const void *state, const reef_batch *batch);
     /* Minimiser of agent k's risk at a time (it may drift) and repetition, M numbers; agent -1: of the sum of all risks with weights p
      * (K numbers, NULL: equal ones), which is the limit point of the theorem. */
@@ -82,31 +89,36 @@ typedef struct reef_problem_kind {
     ptrdiff_t (*samples)(const void *state, ptrdiff_t agent);
     /* Noise variance of an agent, for weights by relative variance; NULL: unknown. */
     double (*variance)(const void *state, ptrdiff_t agent);
+    /* Why start, gradients or score of this state failed, in a sentence that stays where it is; NULL: none has. Asked after every round
+     * and score; a run whose problem has failed ends with that error. NULL: they cannot fail. */
+    const char *(*failure)(const void *state);
 } reef_problem_kind;
 
 /* A problem made for K agents. */
+/* Immutable after create, usable from many threads. The context must outlive it, and a kind of your own too. */
 typedef struct reef_problem reef_problem;
 
 /* spec: kind:key=value,... for instance "lms:dimension=10,noise=0.01" or "softmax:data=digits,partition=dirichlet". */
-REEF_API reef_status reef_problem_create(reef_context *context, reef_problem **problem, const char *spec,
-                                         ptrdiff_t agents, uint64_t seed, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_problem_create(reef_context *context, reef_problem **problem,
+                                                         const char *spec, ptrdiff_t agents, uint64_t seed,
+                                                         reef_error *error);
 /* The same with a kind of your own; params as its field table says, NULL: all presets. */
-REEF_API reef_status reef_problem_create_own(reef_context *context, reef_problem **problem,
-                                             const reef_problem_kind *kind, const void *params, ptrdiff_t agents,
-                                             uint64_t seed, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_problem_create_own(reef_context *context, reef_problem **problem,
+                                                             const reef_problem_kind *kind, const void *params,
+                                                             ptrdiff_t agents, uint64_t seed, reef_error *error);
+/* Runs made of it must be gone. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_problem_destroy(reef_problem **problem);
 
+/* What kind of problem it is. */
 REEF_API const reef_problem_kind *reef_problem_kind_of(const reef_problem *problem);
+/* What its kind's `create` has made. */
 REEF_API const void *reef_problem_state(const reef_problem *problem);
+/* K. */
 REEF_API ptrdiff_t reef_problem_agents(const reef_problem *problem);
+/* M. */
 REEF_API ptrdiff_t reef_problem_dimension(const reef_problem *problem);
-/* The full spec with every parameter; returns its length. */
+/* The full text with every parameter; returns its length. */
 REEF_API size_t reef_problem_print(const reef_problem *problem, char *text, size_t size);
-
-/* The kinds there are; index out of range or unknown name: NULL. */
-REEF_API ptrdiff_t reef_problem_count(void);
-REEF_API const reef_problem_kind *reef_problem_at(ptrdiff_t index);
-REEF_API const reef_problem_kind *reef_problem_find(const char *name);
 
 #ifdef __cplusplus
 }

@@ -8,11 +8,15 @@
 #include <reef/engine.h>
 #include <reef/experiment.h>
 #include <reef/field.h>
-#include <reef/flat.h>
+#include <reef/ffi.h>
+#include <reef/file.h>
 #include <reef/graph.h>
 #include <reef/learn.h>
+#include <reef/member.h>
 #include <reef/merge.h>
+#include <reef/plugin.h>
 #include <reef/problem.h>
+#include <reef/registry.h>
 #include <reef/rule.h>
 #include <reef/shard.h>
 #include <reef/status.h>

@@ -1,4 +1,4 @@
-/* Aggregating rows that lie on different ranks, without any rank ever holding all of them.
+/* Aggregating rows that are spread over several ranks, without any rank ever holding all of them.
  *
  * K rows of M numbers: every rank brings some whole rows and aggregates one slice of the coordinates for all K. Rows travel once, by an
  * all-to-all transpose. Rules on distances see the Gram matrix of all coordinates, summed in the same order as in one process: the
@@ -20,18 +20,22 @@
 extern "C" {
 #endif
 
+/* For one thread of each rank at a time. */
 typedef struct reef_shard reef_shard;
 
+/* The rows of all ranks. */
 typedef struct reef_shard_shape {
-    ptrdiff_t length; /* M */
-    reef_dtype dtype;
+    ptrdiff_t length;      /* M */
+    reef_dtype dtype;      /* of rows and result */
     const ptrdiff_t *rows; /* per rank: how many rows it brings, >= 0; they are numbered rank by rank */
     bool report;           /* apply will be given a report: slices are then coarser */
 } reef_shard_shape;
 
 /* agg and engine must outlive the shard. */
-REEF_API reef_status reef_shard_create(reef_shard **shard, const reef_agg *agg, const reef_engine *engine,
-                                       const reef_shard_shape *shape, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_shard_create(reef_shard **shard, const reef_agg *agg,
+                                                       const reef_engine *engine, const reef_shard_shape *shape,
+                                                       reef_error *error);
+/* Collective. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_shard_destroy(reef_shard **shard);
 /* K. */
 REEF_API ptrdiff_t reef_shard_rows(const reef_shard *shard);
@@ -40,12 +44,13 @@ REEF_API void reef_shard_range(const reef_shard *shard, ptrdiff_t rank, ptrdiff_
 /* Bytes this rank holds beside the rows and the slice of the caller. */
 REEF_API size_t reef_shard_size(const reef_shard *shard);
 /* input->rows: this rank's own rows. Everything else is about all K rows and must be the same on all ranks; a state must have been made
- * for all of M; a centre then is remembered by slices, senders (mref) by all ranks alike. Rows without weight do not travel. slice
- * receives m1 - m0 numbers. Effective weights of single coordinates are not kept. */
-REEF_API reef_status reef_shard_apply(reef_shard *shard, const reef_input *input, void *slice, reef_report *report,
-                                      reef_error *error);
+ * for all of M; a centre then is remembered by slices, senders (mref) by all ranks alike, with the seed of rank 0's state. Rows without
+ * weight do not travel. slice receives m1 - m0 numbers. Effective weights of single coordinates are not kept. */
+REEF_API REEF_MUST_CHECK reef_status reef_shard_apply(reef_shard *shard, const reef_input *input, void *slice,
+                                                      reef_report *report, reef_error *error);
 /* The slices of all ranks end to end: M numbers. */
-REEF_API reef_status reef_shard_gather(reef_shard *shard, const void *slice, void *out, reef_error *error);
+REEF_API REEF_MUST_CHECK reef_status reef_shard_gather(reef_shard *shard, const void *slice, void *out,
+                                                       reef_error *error);
 
 #ifdef __cplusplus
 }

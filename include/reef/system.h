@@ -1,4 +1,4 @@
-/* What this library is made of and runs on. */
+/* The build configuration, and what the machine offers. */
 #ifndef REEF_SYSTEM_H
 #define REEF_SYSTEM_H
 
@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* Facts about build and machine. */
 typedef struct reef_system {
     const char *instructions; /* vector code in use for float32: "avx512", "portable", ..., or "scalar" */
     const char *blas;         /* "OpenBLAS", "BLAS" or "plain C" */

@@ -2,21 +2,28 @@
 
     import numpy as np, reef
     result, report = reef.aggregate(models, "vref", report=True)     # K arrays, tensors or state_dicts
-    print(report.trust)                                              # who was believed
+    print(report.trust)                                              # relative weight of each input
 
 reef.aggregate, reef.Rule       aggregation of arrays, tensors and models
 reef.rules, reef.attacks        what there is, with parameters from the library's own tables
-reef.run                        experiments from YAML files
+reef.load_plugin                rules, attacks and problems of your own from a shared library
+reef.run                        experiments from YAML files, with problems of the library or your own
+reef.torch.Problem              a PyTorch model as such a problem
+reef.data                       the shipped digits, MNIST's idx files, partitions over agents
 reef.simulate                   learning over a network with your own gradients
 reef.compat.byzfl               the interface of ByzFL
 reef.flower                     strategies for Flower
+reef.Agent, reef.swarm          agents on a network, around your own training loop
 """
+from ._agent import Agent, Exchange, swarm
 from ._experiment import Results, run
-from ._kinds import Field, Kind, attacks, kinds, rules
+from ._kinds import Field, Kind, attacks, kinds, load_plugin, rules
 from ._library import ReefError, get_threads, set_threads
 from ._library import version as __version__
+from ._problem import register_problem
 from ._rule import Report, Rule, State, aggregate
 from ._simulate import Simulation, Step, simulate
 
-__all__ = ["Field", "Kind", "ReefError", "Report", "Results", "Rule", "Simulation", "State", "Step", "__version__",
-           "aggregate", "attacks", "get_threads", "kinds", "rules", "run", "set_threads", "simulate"]
+__all__ = ["Agent", "Exchange", "Field", "Kind", "ReefError", "Report", "Results", "Rule", "Simulation", "State", "Step", "__version__",
+           "aggregate", "attacks", "get_threads", "kinds", "load_plugin", "register_problem", "rules",
+           "run", "set_threads", "simulate", "swarm"]

@@ -1,4 +1,4 @@
-"""One round of a server that trusts nobody: replies are examined, the usable ones aggregated, and everybody is accounted for.
+"""One round of a server that trusts no node: replies are examined, the usable ones aggregated, and everybody is accounted for.
 
 What reef.flower is made of; nothing here knows Flower. Every byte of a reply may be hostile: a reply that does not fit is left out with
 a reason, and no reply makes the round fail.
@@ -15,7 +15,8 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from ._rule import Rule, aggregate, rule_of
+from ._rows import vote
+from ._rule import Rule, State, aggregate, rule_of
 
 Array = np.ndarray[Any, Any]
 Layout = tuple[tuple[str, tuple[int, ...], str], ...]
@@ -29,6 +30,7 @@ class Reply:
     arrays: Optional[Mapping[str, Array]] = None
     count: Any = None
     reason: str = ""  # why it was left out; "" while it is in
+    why: str = ""  # what lowered its weight, of rules that tell
     trust: float = 0.0
     rejected: float = 1.0
     weight: float = 0.0
@@ -49,18 +51,18 @@ def npy_array(data: bytes) -> Array:
     version = npy.read_magic(stream)
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     if version not in readers:
-        raise ValueError(f"npy version {version} is not known")
+        raise ValueError(f"unknown npy version {version}")
     try:
         shape, fortran, dtype = readers[version](stream)
     except Exception as error:  # noqa: BLE001 - a parser of Python's stands behind it, with errors of its own
         raise ValueError(f"the header cannot be read: {error}") from error
     if dtype.hasobject:
-        raise ValueError("the array holds Python objects")
+        raise ValueError("the array contains Python objects")
     if any(axis < 0 for axis in shape):
         raise ValueError("the array has a negative length")
     count = math.prod(shape)
     if len(data) - stream.tell() != count * dtype.itemsize:
-        raise ValueError(f"{len(data) - stream.tell()} bytes of numbers instead of {count * dtype.itemsize}")
+        raise ValueError(f"{len(data) - stream.tell()} bytes of numbers, expected {count * dtype.itemsize}")
     numbers = np.frombuffer(data, dtype, count, stream.tell()) if count else np.empty(0, dtype)
     return numbers.reshape(shape, order="F" if fortran else "C")
 
@@ -98,7 +100,7 @@ def check_layouts(replies: Sequence[Reply], sent: Optional[Layout]) -> None:
 
 
 def weigh(replies: Sequence[Reply], weighted: bool, cap: float) -> None:
-    """Weights by number of samples, at most cap times their median, so that no liar can buy influence; absurd ones are left out."""
+    """Weights by number of samples, at most cap times their median, so that no malicious node can claim more influence; absurd ones are left out."""
     for reply in (reply for reply in replies if reply.used):
         count = reply.count
         if not weighted:
@@ -117,57 +119,132 @@ def weigh(replies: Sequence[Reply], weighted: bool, cap: float) -> None:
         reply.weight = min(reply.weight, most) if reply.used else 0.0
 
 
-def combine(replies: Sequence[Reply], rule: Union[str, Rule], per_array: bool, number: int) -> Optional[dict[str, Array]]:
+@dataclass
+class Memory:
+    """What a rule remembers of the nodes (mref), by their ids; kept in a file if there is one, so that a restart loses nothing."""
+
+    step: float = 0.0  # step size of the clients, 0: unknown
+    path: Union[None, str, os.PathLike[str]] = None
+    state: State = field(default_factory=State)
+
+    def __post_init__(self) -> None:
+        if self.path is not None and os.path.exists(self.path):
+            self.state = State.load(self.path)
+
+    def keep(self) -> None:
+        """Into the file."""
+        if self.path is not None:
+            self.state.save(self.path)
+
+
+def chosen_rule(rule: Union[None, str, Rule], per_array: bool) -> Rule:
+    """What a server takes unless it is told: the rule that remembers its nodes or, array by array, where none can, the best without."""
+    return rule_of(rule if rule is not None else "ref" if per_array else "mref", {})
+
+
+def memory_for(rule: Rule, per_array: bool, step: float, path: Union[None, str, os.PathLike[str]]) -> Optional[Memory]:
+    """None: the rule remembers nobody."""
+    if "senders" not in rule.traits:
+        if path is not None:
+            raise ValueError(f"memory={os.fspath(path)!r}: {rule!r} does not remember nodes")
+        return None
+    if per_array:
+        raise ValueError(f"{rule!r} remembers nodes by their whole models; it cannot work per array")
+    return Memory(step, path)
+
+
+def combine(replies: Sequence[Reply], rule: Union[str, Rule], per_array: bool, number: int,
+            memory: Optional[Memory] = None) -> Optional[dict[str, Array]]:
     """Aggregates the usable replies and fills in their trust; None: there was nothing to aggregate. A reply with NaN or Inf is left
-    out. Raises reef.ReefError (a ValueError) where the rule cannot work with so few."""
+    out, from every array. Raises reef.ReefError (a ValueError) where the rule cannot work with so few."""
     made = rule_of(rule, {})
     used = [reply for reply in replies if reply.used and reply.arrays is not None]
-    if not used:
+    models = [reply.arrays for reply in used if reply.arrays is not None]
+    if not models:
         return None
-    weights = [reply.weight for reply in used]
-    weights = weights if "weights" in made.traits else [1.0] * len(used)
-    first = used[0].arrays
-    assert first is not None
-    groups = [[name] for name in sorted(first)] if per_array else [sorted(first)]
-    total = sum(first[name].size for name in first if first[name].dtype.kind == "f")
-    if total == 0:
-        raise ValueError("the model holds no floating-point numbers")
-    result: dict[str, Array] = {}
-    trust, rejected = np.zeros(len(used)), np.zeros(len(used))
-    spoilt: set[int] = set()
-    for names in groups:
-        models = [{name: reply.arrays[name] for name in names} for reply in used if reply.arrays is not None]
-        size = sum(first[name].size for name in names if first[name].dtype.kind == "f")
-        if size == 0:  # integers alone go with the majority
-            result.update(_vote(models))
-            continue
-        combined, report = aggregate(models, made, weights, report=True, copy=True, round=number)
-        result.update({name: combined[name].astype(first[name].dtype, copy=False) for name in names})
-        spoilt |= set(report.dropped)
-        trust += report.trust * size / total
-        rejected += report.rejected * size / total
-    for i, reply in enumerate(used):
-        reply.trust, reply.rejected = float(trust[i]), float(rejected[i])
-        if i in spoilt:
+    weights = np.array([reply.weight for reply in used] if "weights" in made.traits else [1.0] * len(used))
+    if per_array:
+        result, trust, rejected, spoilt = _each_array(models, made, weights, number)
+    else:
+        result, trust, rejected, spoilt = _whole_model(models, made, weights, number, used, memory)
+    for place, reply in enumerate(used):
+        reply.trust, reply.rejected = float(trust[place]), float(rejected[place])
+        if place in spoilt:
             reply.leave_out("it holds NaN or Inf")
-    return {name: result[name] for name in first}
+    return {name: np.asarray(result[name]).astype(models[0][name].dtype, copy=False) for name in models[0]}
 
 
-def _vote(models: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-    return {name: np.sort(np.stack([model[name] for model in models]), axis=0)[(len(models) - 1) // 2] for name in models[0]}
+def try_to_combine(replies: Sequence[Reply], rule: Rule, per_array: bool, number: int,
+                   memory: Optional[Memory] = None) -> tuple[Optional[dict[str, Array]], str]:
+    """combine(), or None and the reason why there is no result."""
+    try:
+        result = combine(replies, rule, per_array, number, memory)
+    except (ValueError, TypeError) as error:
+        return None, str(error)
+    return result, "" if result is not None else "no reply can be used"
+
+
+Combined = tuple[Mapping[str, Array], Array, Array, set[int]]  # model, trust, rejected share, replies with NaN or Inf
+
+
+def _whole_model(models: Sequence[Mapping[str, Array]], rule: Rule, weights: Array, number: int, replies: Sequence[Reply],
+                 memory: Optional[Memory]) -> Combined:
+    names = sorted(models[0])
+    if not any(_is_real(models[0][name]) for name in names):
+        raise ValueError("the model has no floating-point numbers")
+    rows = [{name: model[name] for name in names} for model in models]
+    ids = [str(reply.node) for reply in replies]  # as texts: node ids may be any number
+    remembered = {} if memory is None else {"state": memory.state, "step": memory.step, "ids": ids}
+    result, report = aggregate(rows, rule, weights, report=True, copy=True, round=number, **remembered)  # type: ignore[arg-type]
+    for place, reply in enumerate(replies):
+        reply.why = report.explain(ids[place]) if remembered else ""
+    return result, report.trust, report.rejected, set(report.dropped)
+
+
+def _each_array(models: Sequence[Mapping[str, Array]], rule: Rule, weights: Array, number: int) -> Combined:
+    """Every array on its own; integers by a vote in which trust is that of the whole model."""
+    real = [name for name in sorted(models[0]) if _is_real(models[0][name])]
+    if not real:
+        raise ValueError("the model has no floating-point numbers")
+    result, trust, rejected, spoilt = _real_arrays(models, real, rule, weights, number)
+    if spoilt:  # who has NaN in one array is left out of all of them
+        nothing = {name: np.full(models[0][name].shape, np.nan, models[0][name].dtype) for name in real}
+        rows = [nothing if place in spoilt else model for place, model in enumerate(models)]
+        result, trust, rejected, spoilt = _real_arrays(rows, real, rule, weights, number)
+    voting = np.where(np.isin(np.arange(len(models)), list(spoilt)), 0.0, weights)
+    votes = {name: vote([model[name] for model in models], voting, trust) for name in models[0].keys() - set(real)}
+    return {**result, **votes}, trust, rejected, spoilt
+
+
+def _real_arrays(models: Sequence[Mapping[str, Array]], names: Sequence[str], rule: Rule, weights: Array, number: int) -> Combined:
+    result: dict[str, Array] = {}
+    trust, rejected = np.zeros(len(models)), np.zeros(len(models))
+    spoilt: set[int] = set()
+    total = sum(models[0][name].size for name in names)
+    for name in names:
+        result[name], report = aggregate([model[name] for model in models], rule, weights, report=True, copy=True, round=number)
+        spoilt |= set(report.dropped)
+        trust += report.trust * models[0][name].size / total
+        rejected += report.rejected * models[0][name].size / total
+    return result, trust, rejected, spoilt
+
+
+def _is_real(array: Array) -> bool:
+    return array.size > 0 and array.dtype.kind not in "biu"
 
 
 @dataclass
 class Standing:
-    """How nodes have fared over the rounds: who stays below `below` for `rounds` rounds in a row is left out from then on."""
+    """How nodes have fared over the rounds: a node that stays below `below` for `rounds` rounds in a row is left out from then on."""
 
     below: float = 0.3
     rounds: int = 0  # 0: nobody is ever left out
     low: dict[int, int] = field(default_factory=dict)
     banned: set[int] = field(default_factory=set)
+    silent: set[int] = field(default_factory=set)  # of the banned, those who really were not asked last time
 
     def note(self, replies: Sequence[Reply]) -> list[int]:
-        """Counts this round; returns who is left out from now on."""
+        """Counts this round; returns who is to be left out from now on."""
         fresh = []
         for reply in replies:
             bad = not reply.used or reply.trust < self.below
@@ -185,13 +262,26 @@ class Standing:
         return good + others[:max(0, least - len(good))]
 
 
-HEAD = ["round", "node", "trust", "rejected", "weight", "left_out"]
+    def changes(self, nodes: Sequence[int], asked: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Of `nodes`, who is not among `asked` any more, and who is again, since the last call."""
+        now = set(nodes) - set(asked)
+        gone, back = sorted(now - self.silent), sorted(self.silent & set(asked))
+        self.silent = (self.silent | now) - set(back)
+        return gone, back
+
+
+def check_count(rule: Rule, replies: int) -> None:
+    """Raises reef.ReefError, in the words of the rule, if it cannot work with so many replies."""
+    rule(np.zeros((replies, 1)), round=1)
+
+
+HEAD = ["round", "node", "trust", "rejected", "weight", "left_out", "why"]
 
 
 def check_csv(path: Union[None, str, os.PathLike[str]]) -> None:
     """Before the first round, not after it."""
     if path is not None and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-        raise ValueError(f"trust_csv={os.fspath(path)!r}: there is no such folder")
+        raise ValueError(f"trust_csv={os.fspath(path)!r}: the folder does not exist")
 
 
 def write_csv(path: Union[str, os.PathLike[str]], number: int, replies: Sequence[Reply]) -> None:
@@ -203,11 +293,11 @@ def write_csv(path: Union[str, os.PathLike[str]], number: int, replies: Sequence
             writer.writerow(HEAD)
         for reply in sorted(replies, key=lambda reply: reply.node):
             writer.writerow([number, reply.node, f"{reply.trust:.6g}", f"{reply.rejected:.6g}", f"{reply.weight:.6g}",
-                             reply.reason])
+                             reply.reason, reply.why])
 
 
 def middle_metrics(records: Sequence[Mapping[str, Any]], skip: str) -> dict[str, float]:
-    """The median of every number that most records have: one liar cannot move it far."""
+    """The median of every number that most records have: a single malicious node cannot move it far."""
     result: dict[str, float] = {}
     for key in sorted({key for record in records for key in record if key != skip}):
         values = [float(value) for record in records if isinstance(value := record.get(key), (int, float))

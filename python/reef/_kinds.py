@@ -3,22 +3,23 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Optional, Union
 
-from ._library import lib
+from ._library import add_plugin, context, lib
 
-FAMILIES = ("rule", "attack", "graph", "weights", "links", "problem", "strategy")
-_TYPES = ("real", "int", "bool", "word", "liars", "text")
+FAMILIES = ("rule", "attack", "problem", "graph", "weights", "links", "strategy", "source", "partition", "placement")
+_TYPES = ("real", "int", "bool", "word", "malicious", "text", "rest")
 _TRAITS = ("weights", "replication", "permutation", "translation", "scale", "hull", "robust", "centre", "self",
-           "elementwise")
+           "elementwise", "senders")
 Value = Union[str, int, float, bool]
 
 
 @dataclass(frozen=True)
 class Field:
-    """One parameter: its default as one writes it in a spec, its range (None: no limit), words it takes, one line of help."""
+    """One parameter: its default as text, its range (None: no limit), words it takes, one line of help."""
 
     name: str
     type: str
@@ -50,7 +51,7 @@ def parse_value(text: str, kind: str) -> Value:
     """A value of a field table as Python has it; words and fractions with % stay texts."""
     if kind == "bool":
         return text in ("true", "yes", "on", "1")
-    if kind in ("real", "int", "liars"):
+    if kind in ("real", "int", "malicious"):
         try:
             number = float(text)
             return int(text) if number.is_integer() and text.lstrip("-").isdigit() else number
@@ -60,23 +61,23 @@ def parse_value(text: str, kind: str) -> Value:
 
 
 class Kind:
-    """A rule, attack, ... by name. Calling it with keyword arguments gives its spec or, of a rule, a reef.Rule."""
+    """A rule, attack, ... by name. Calling it with keyword arguments gives its text (name:key=value,...) or, for a rule, a reef.Rule."""
 
     def __init__(self, family: str, index: int) -> None:
         self.family = family
         name = family.encode()
 
         def text(part: str) -> str:
-            found: bytes = lib.reef_flat_kind(name, index, part.encode())
+            found: bytes = lib.reef_ffi_kind(context().pointer, name, index, part.encode())
             return found.decode()
 
         self.name = text("name")
         self.summary = text("summary")
         self.citation = text("citation")
-        self.is_mixer = family == "rule" and bool(lib.reef_flat_is_mixer(index))
-        bits: int = lib.reef_flat_traits(name, index)
+        self.is_mixer = family == "rule" and bool(lib.reef_ffi_is_mixer(context().pointer, index))
+        bits: int = lib.reef_ffi_traits(context().pointer, name, index)
         self.traits = tuple(t for i, t in enumerate(_TRAITS) if bits >> i & 1) if family == "rule" else ()
-        self.fields = tuple(_field(name, index, i) for i in range(lib.reef_flat_fields(name, index)))
+        self.fields = tuple(_field(name, index, i) for i in range(lib.reef_ffi_fields(context().pointer, name, index)))
         self.__doc__ = self._document()
         self.__name__ = self.name
         self.__signature__ = inspect.Signature(
@@ -103,15 +104,15 @@ class Kind:
 
 def _field(family: bytes, kind: int, index: int) -> Field:
     def text(part: str) -> str:
-        found: Optional[bytes] = lib.reef_flat_field(family, kind, index, part.encode())
+        found: Optional[bytes] = lib.reef_ffi_field(context().pointer, family, kind, index, part.encode())
         return found.decode() if found else ""
 
     words: list[str] = []
-    while word := lib.reef_flat_field_word(family, kind, index, len(words)):
+    while word := lib.reef_ffi_field_word(context().pointer, family, kind, index, len(words)):
         words.append(word.decode())
-    low, high = (lib.reef_flat_field_limit(family, kind, index, end) for end in (0, 1))
+    low, high = (lib.reef_ffi_field_limit(context().pointer, family, kind, index, end) for end in (0, 1))
     limited = low != 0 or high != 0
-    return Field(text("name"), _TYPES[lib.reef_flat_field_type(family, kind, index)], text("preset"),
+    return Field(text("name"), _TYPES[lib.reef_ffi_field_type(context().pointer, family, kind, index)], text("preset"),
                  low if limited else None, high if limited else None, text("unit"), text("help"), tuple(words))
 
 
@@ -121,7 +122,7 @@ def _python_name(name: str) -> str:
 
 
 def write_value(value: Value) -> str:
-    """A value as spec strings have it."""
+    """A value as text in name:key=value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, str)):
@@ -130,7 +131,7 @@ def write_value(value: Value) -> str:
 
 
 def make_spec(spec: str, parameters: dict[str, Value]) -> str:
-    """The spec with parameters added to its last part."""
+    """The rule string with parameters added to its last part."""
     if not parameters:
         return spec
     last = spec.rsplit("|", 1)[-1]
@@ -141,11 +142,19 @@ def make_spec(spec: str, parameters: dict[str, Value]) -> str:
 
 @lru_cache(maxsize=None)
 def kinds(family: str) -> dict[str, Kind]:
-    """All kinds of a family ("rule", "attack", "graph", "weights", "links", "problem", "strategy") by name."""
+    """All kinds of a family (one of FAMILIES) by name."""
     if family not in FAMILIES:
         raise ValueError(f"no family {family!r}; there are {', '.join(FAMILIES)}")
-    found = (Kind(family, index) for index in range(lib.reef_flat_kinds(family.encode())))
+    found = (Kind(family, index) for index in range(lib.reef_ffi_kinds(context().pointer, family.encode())))
     return {kind.name: kind for kind in found}
+
+
+def load_plugin(path: Union[str, "os.PathLike[str]"]) -> None:
+    """Loads a shared library with rules, attacks and problems of your own (docs/plugins.md): they can then be named in rule strings and
+    experiment files like the others. A plug-in is code: load only what you trust. REEF_PLUGINS=PATH:PATH in the environment does the
+    same when the package is first used. Not while aggregations, runs or experiments are under way."""
+    add_plugin(os.fspath(path))
+    kinds.cache_clear()
 
 
 def rules() -> dict[str, Kind]:
@@ -154,5 +163,5 @@ def rules() -> dict[str, Kind]:
 
 
 def attacks() -> dict[str, Kind]:
-    """The attacks by name; calling one with keyword arguments gives its spec."""
+    """The attacks by name; calling one with keyword arguments gives its text, name:key=value,..."""
     return dict(kinds("attack"))

@@ -6,21 +6,24 @@ Callers hand over an array (K, ...), a list of K arrays, or a list of K models (
 from __future__ import annotations
 
 import ctypes as c
+import functools
 import sys
 from collections.abc import Mapping
 from typing import Any, Hashable, Optional, Sequence
 
 import numpy as np
 
-from ._library import BF16, F16, F32, F64
+from ._library import BF16, F16, F32, F64, call, lib
 
+Array = np.ndarray[Any, Any]
 _NUMPY = {"float32": F32, "float64": F64, "float16": F16, "bfloat16": BF16}
 _TORCH = {f"torch.{name}": kind for name, kind in _NUMPY.items()}
-_HELP = "; copy=True converts"
+_TORCH_WHOLE = {"torch.bool"} | {f"torch.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_HELP = "; pass copy=True to convert it"
 
 
 def is_tensor(value: Any) -> bool:
-    """A PyTorch tensor, told without importing PyTorch."""
+    """Whether it is a PyTorch tensor, without importing PyTorch."""
     return hasattr(value, "data_ptr") and hasattr(value, "is_contiguous")
 
 
@@ -29,7 +32,7 @@ def is_array(value: Any) -> bool:
 
 
 def type_of(array: Any) -> Optional[int]:
-    """Number of the type in reef/flat.h; None: the library does not take it."""
+    """Number of the type in reef/ffi.h; None: the library does not take it."""
     if is_tensor(array):
         return _TORCH.get(str(array.dtype))
     dtype = array.dtype
@@ -39,12 +42,12 @@ def type_of(array: Any) -> Optional[int]:
 def is_whole_number(array: Any) -> bool:
     """Integers and truth values: no mean of them makes sense."""
     if is_tensor(array):
-        return str(array.dtype) in ("torch.bool", "torch.uint8", "torch.int8", "torch.int16", "torch.int32", "torch.int64")
+        return str(array.dtype) in _TORCH_WHOLE
     return array.dtype.kind in "biu"
 
 
 def usable(array: Any) -> Optional[str]:
-    """None if the library can read it as it lies there, else the reason why not."""
+    """None if the library can read it in place, else the reason why not."""
     if type_of(array) is None:
         return f"numbers of type {array.dtype} are not taken as they are (float32, float64, float16 and bfloat16 are)"
     if is_tensor(array):
@@ -53,24 +56,31 @@ def usable(array: Any) -> Optional[str]:
         if str(array.layout) != "torch.strided":
             return f"the tensor has the layout {array.layout}"
         return None if array.is_contiguous() else "the tensor is not contiguous"
-    if isinstance(array, np.ma.MaskedArray):
-        return "the array has a mask, which would be ignored"
     return None if array.flags.c_contiguous else "the array is not contiguous"
+
+
+def _check_kind(array: Any, where: str) -> None:
+    """What no copy makes numbers of is a TypeError."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{where} is a masked array; fill it first (with NaN to have the input left out)")
+    real = (array.dtype.is_floating_point or is_whole_number(array) if is_tensor(array)
+            else array.dtype.kind in "biuf" or array.dtype.name == "bfloat16")
+    if not real:
+        raise TypeError(f"{where}: {array.dtype} is not a real number type")
 
 
 def converted(array: Any) -> Any:
     """A copy that the library can read: contiguous, in memory, floating-point."""
     if is_tensor(array):
-        tensor = array.detach().cpu()
-        tensor = tensor if str(tensor.layout) == "torch.strided" else tensor.to_dense()
+        tensor = _in_memory(array)
         return (tensor if type_of(tensor) is not None else tensor.double()).contiguous()
-    if isinstance(array, np.ma.MaskedArray):
-        raise TypeError("an array with a mask; fill it first, with NaN to have its row left out")
-    array = np.asarray(array)
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-        raise TypeError(f"{array.dtype} is no type of real numbers")
     keeps = array.dtype.name in _NUMPY
     return np.array(array, dtype=array.dtype.newbyteorder("=") if keeps else np.float64, order="C")
+
+
+def _in_memory(tensor: Any) -> Any:
+    tensor = tensor.detach().cpu()
+    return tensor if str(tensor.layout) == "torch.strided" else tensor.to_dense()
 
 
 def pointer(array: Any) -> int:
@@ -100,41 +110,23 @@ def empty_like(array: Any) -> Any:
 
 
 class Batch:
-    """K models of the same named tensors. `whole` are integer tensors, `real` the others."""
+    """K models of the same named tensors. `whole` are integer tensors, `real` the others. Each tensor keeps its type; `type` is what
+    is computed with: float64 where any tensor is, else float32."""
 
     def __init__(self, models: Sequence[Mapping[Hashable, Any]], copy: bool) -> None:
         for number, model in enumerate(models):
             _same_keys(models[0], model, number)
-        models = [{key: _array(model[key], number, key, copy) for key in models[0]} for number, model in enumerate(models)]
-        first = models[0]
         self.count = len(models)
-        self.whole = [key for key in first if key is not None and is_whole_number(first[key])]
-        self.real = [key for key in first if key not in self.whole]
-        self.columns: dict[Hashable, list[Any]] = {
-            key: [_usable(model[key], number, key, copy) if key in self.real else model[key]
-                  for number, model in enumerate(models)] for key in first}
-        for key in first:
-            _same_shapes(self.columns[key], key, compare_types=key in self.real)
-        if self.real:
-            self._unify(copy)
-
-    def _unify(self, copy: bool) -> None:
-        """One type for all tensors: the widest one if copies are allowed."""
-        types = {str(self.columns[key][0].dtype): type_of(self.columns[key][0]) for key in self.real}
-        if len(types) > 1:
-            if not copy:
-                raise TypeError(f"the tensors have different types: {', '.join(types)}{_HELP}")
-            self._widen("float64" if F64 in types.values() else "float32")
-        self.type = type_of(self.columns[self.real[0]][0])
-
-    def _widen(self, name: str) -> None:
-        for key in self.real:
-            column = self.columns[key]
-            if is_tensor(column[0]):
-                wide = getattr(sys.modules["torch"], name)
-                self.columns[key] = [tensor.to(wide) for tensor in column]
-            else:
-                self.columns[key] = [array.astype(name) for array in column]
+        self.columns: dict[Hashable, list[Any]] = {}
+        self.whole: list[Hashable] = []
+        self.real: list[Hashable] = []
+        self.devices = {key: value.device for key, value in models[0].items() if is_tensor(value)}
+        for key in models[0]:
+            rows = _alike([_array(model[key], number, key, copy) for number, model in enumerate(models)], key, copy)
+            whole = key is not None and is_whole_number(rows[0])
+            (self.whole if whole else self.real).append(key)
+            self.columns[key] = rows if whole else [_usable(row, number, key, copy) for number, row in enumerate(rows)]
+        self.type = F64 if any(type_of(self.columns[key][0]) == F64 for key in self.used()) else F32
 
     def used(self) -> list[Hashable]:
         """Tensors that hold any number."""
@@ -147,43 +139,111 @@ class Batch:
     def lengths(self, keys: Sequence[Hashable]) -> Any:
         return (c.c_ssize_t * len(keys))(*(size_of(self.columns[key][0]) for key in keys))
 
-    def votes(self) -> dict[Hashable, Any]:
-        """Integer tensors: the middle value of each element, which is that of the majority wherever there is one."""
-        results: dict[Hashable, Any] = {}
-        for key in self.whole:
-            rows = self.columns[key]
-            plain = [row.detach().cpu().numpy() if is_tensor(row) else row for row in rows]
-            middle = np.sort(np.stack(plain), axis=0)[(self.count - 1) // 2]
-            results[key] = sys.modules["torch"].from_numpy(np.array(middle)) if is_tensor(rows[0]) else middle
-        return results
+    def types(self, keys: Sequence[Hashable]) -> Any:
+        return (c.c_int * len(keys))(*(kind for key in keys if (kind := type_of(self.columns[key][0])) is not None))
+
+    def back(self, key: Hashable, result: Any) -> Any:
+        """A result where its rows are: tensors may have come from a device."""
+        return result.to(self.devices[key]) if key in self.devices else result
+
+    def disputed(self) -> bool:
+        """Whether the rows differ in any integer tensor."""
+        return any(not _equal(self.columns[key]) for key in self.whole)
+
+    def votes(self, weights: Optional[Array], trust: Optional[Array]) -> dict[Hashable, Any]:
+        """Integer tensors: see vote()."""
+        return {key: vote(self.columns[key], weights, trust) for key in self.whole}
+
+    def unanimous(self) -> dict[Hashable, Any]:
+        """Integer tensors that are not disputed."""
+        return {key: _of_kind(np.array(_plain(self.columns[key][0])), self.columns[key][0]) for key in self.whole}
+
+
+def vote(rows: Sequence[Any], weights: Optional[Array], trust: Optional[Array]) -> Any:
+    """Whole numbers or truth values: at each element the value with more than half of the weight, else that of the row with the highest
+    trust, then weight. Rows of weight 0 have no vote. weights and trust: float64, None: all alike."""
+    plain = [_plain(row) for row in rows]
+    result = np.empty(plain[0].shape, plain[0].dtype)
+    if result.size:
+        data = (c.c_void_p * len(plain))(*(array.ctypes.data for array in plain))
+        call(lib.reef_ffi_vote, len(plain), result.size, result.dtype.itemsize, data, _address(weights), _address(trust),
+             result.ctypes.data)
+    return _of_kind(result, rows[0])
+
+
+def _of_kind(array: Array, row: Any) -> Any:
+    """A tensor if the row is one."""
+    return sys.modules["torch"].from_numpy(array) if is_tensor(row) else array
+
+
+def _address(vector: Optional[Array]) -> Optional[int]:
+    return None if vector is None else vector.ctypes.data
+
+
+def _plain(row: Any) -> Array:
+    """Whole numbers as a contiguous numpy array of the machine's byte order."""
+    array = _in_memory(row).numpy() if is_tensor(row) else row
+    return np.require(array, array.dtype.newbyteorder("="), "C")
+
+
+def _equal(rows: Sequence[Any]) -> bool:
+    first = _plain(rows[0])
+    return all(np.array_equal(first, _plain(row)) for row in rows[1:])
 
 
 def _same_keys(first: Mapping[Hashable, Any], model: Mapping[Hashable, Any], number: int) -> None:
     if model.keys() != first.keys():
         odd = sorted(map(str, model.keys() ^ first.keys()))
-        raise ValueError(f"row {number} has not the same tensors as row 0: {', '.join(odd[:5])}")
+        raise ValueError(f"row {number} does not have the same tensors as row 0: {', '.join(odd[:5])}")
 
 
 def _name(key: Hashable) -> str:
     return "" if key is None else f", tensor {key!r}"
 
 
-def _same_shapes(rows: Sequence[Any], key: Hashable, compare_types: bool) -> None:
-    shape, dtype = tuple(rows[0].shape), rows[0].dtype
-    tensor = is_tensor(rows[0])
+def _alike(rows: list[Any], key: Hashable, copy: bool) -> list[Any]:
+    """Rows of one shape, kind and type; with copy the kind is that of row 0 and the type one that holds all of them."""
+    shape, dtype, tensor = tuple(rows[0].shape), rows[0].dtype, is_tensor(rows[0])
+    odd = None
     for number, row in enumerate(rows):
         if tuple(row.shape) != shape:
             raise ValueError(f"row {number}{_name(key)} has the shape {tuple(row.shape)}, row 0 {shape}")
-        if is_tensor(row) != tensor or (compare_types and row.dtype != dtype):
-            raise TypeError(f"row {number}{_name(key)} is of type {row.dtype}, row 0 {dtype}: all must be alike")
+        if odd is None and (is_tensor(row) != tensor or row.dtype != dtype):
+            odd = number
+    if odd is None:
+        return rows
+    if not copy:
+        kind = "" if is_tensor(rows[odd]) == tensor else f" {type(rows[odd]).__name__}"
+        raise TypeError(f"row {odd}{_name(key)} is of type{kind} {rows[odd].dtype}, row 0 {dtype}: all must be alike{_HELP}")
+    return _tensors(rows) if tensor else _arrays(rows)
+
+
+def _tensors(rows: list[Any]) -> list[Any]:
+    torch = sys.modules["torch"]
+    tensors = [row if is_tensor(row) else torch.from_numpy(np.array(row, row.dtype.newbyteorder("="))) for row in rows]
+    dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
+    return [tensor.to(dtype) for tensor in tensors]
+
+
+def _arrays(rows: list[Any]) -> list[Any]:
+    arrays = []
+    for row in rows:
+        if is_tensor(row):
+            row = _in_memory(row)
+            row = (row.float() if type_of(row) == BF16 else row).numpy()  # numpy has no bfloat16
+        arrays.append(row)
+    dtype = np.result_type(*(array.dtype for array in arrays))
+    return [array.astype(dtype) for array in arrays]
 
 
 def _array(value: Any, number: int, key: Hashable, copy: bool) -> Any:
-    if is_array(value):
-        return value
-    if not copy:
-        raise TypeError(f"row {number}{_name(key)} is a {type(value).__name__}, not an array or tensor{_HELP}")
-    return np.asarray(value)
+    where = f"row {number}{_name(key)}"
+    if not is_array(value):
+        if not copy:
+            raise TypeError(f"{where} is a {type(value).__name__}, not an array or tensor{_HELP}")
+        value = np.asarray(value)
+    _check_kind(value, where)
+    return value
 
 
 def _usable(value: Any, number: int, key: Hashable, copy: bool) -> Any:
@@ -198,9 +258,10 @@ def _usable(value: Any, number: int, key: Hashable, copy: bool) -> Any:
 def split(rows: Any, copy: bool) -> tuple[Batch, str]:
     """The batch, and how the result should look: "array", "dict" or "list"."""
     if not is_array(rows) and not isinstance(rows, (list, tuple)):
-        rows = list(rows)
+        frame = hasattr(rows, "__array__") and not isinstance(rows, np.generic)  # of pandas, for instance
+        rows = _array(rows, 0, None, copy) if frame else list(rows)
     if len(rows) == 0 if not is_array(rows) else not rows.ndim or len(rows) == 0:
-        raise ValueError("there is no row to aggregate")
+        raise ValueError("there is nothing to aggregate: rows is empty")
     first = rows[0]
     if isinstance(first, Mapping):
         if not first:
@@ -211,6 +272,8 @@ def split(rows: Any, copy: bool) -> tuple[Batch, str]:
             if len(row) != len(first):
                 raise ValueError(f"row {number} has {len(row)} tensors, row 0 {len(first)}")
         return Batch([dict(enumerate(row)) for row in rows], copy), "list"
+    if isinstance(rows, np.ma.MaskedArray):
+        _check_kind(rows, "rows")
     if isinstance(rows, np.ndarray) and rows.ndim == 1:  # K numbers: rows without axes
         return Batch([{None: rows[i:i + 1].reshape(())} for i in range(len(rows))], copy), "array"
     return Batch([{None: row} for row in rows], copy), "array"

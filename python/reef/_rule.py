@@ -2,22 +2,28 @@
 from __future__ import annotations
 
 import ctypes as c
+import hashlib
+import json
+import math
+import os
+import tempfile
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Hashable, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _library
 from ._kinds import Value, make_spec
-from ._library import Handle, call, lib
-from ._rows import Batch, empty_like, is_tensor, overlap, pointer, size_of, split, type_of, usable
+from ._library import Handle, call, lib, spelled
+from ._rows import Batch, empty_like, is_array, is_tensor, overlap, pointer, size_of, split, type_of, usable
 
 Array = np.ndarray[Any, Any]
 REASONS = ("used", "zero weight", "non-finite")
 
 
 class Report:
-    """Who was believed in one aggregation.
+    """How much weight each input had in one aggregation.
 
     trust        mean over coordinates of effective weight over weight, per row: 1 is the fair share, 0 means ignored
     rejected     share of the coordinates at which the row counted nothing
@@ -29,15 +35,27 @@ class Report:
     centre_share mean share of the origin (clip, arc) or the centre (cclip)
     dominant     the row that holds half of the weight or more, -1 if none does
     shares       effective weights of every coordinate if asked for, shaped like (K, *row), or a dict or list of such
+    tensors      trust of every row in each tensor of floating-point numbers of a model: a dict {name: K numbers} or a list of such, in the order of
+                 the model; None where rows are arrays
+    ids          of the senders, as they were given; None: they are identified by their position
+    why          rules that remember senders: what each of their tests left of a sender's weight, {test: K numbers from 0 to 1}, with the
+                 columns "sender" and "trust" before them, so that pandas.DataFrame(report.why) is a table; {} for other rules
+    numbers      what such a rule tells about the round as a whole, {name: number}
+    meanings     what these names mean
     """
 
     trust: Array
     rejected: Array
     dropped: dict[int, str]
     shares: Any
+    tensors: Any
+    why: dict[str, Any]
+    numbers: dict[str, float]
+    meanings: dict[str, str]
 
-    def __init__(self, handle: Handle, rows: int) -> None:
+    def __init__(self, handle: Handle, rows: int, ids: Optional[list[Any]] = None) -> None:
         report = handle.pointer
+        self.ids = ids
         self.trust = _doubles(lib.reef_report_trust(report), rows)
         self.rejected = _doubles(lib.reef_report_rejected(report), rows)
         reasons = ((row, lib.reef_report_reason(report, row)) for row in range(rows))
@@ -50,6 +68,41 @@ class Report:
         self.centre_share: float = lib.reef_report_centre_share(report)
         self.dominant: int = lib.reef_report_dominant(report)
         self.shares = None
+        self.tensors = None
+        self._tell(report, rows)
+
+    def _tell(self, report: Any, rows: int) -> None:
+        self.why, self.numbers, self.meanings = {}, {}, {}
+        tests = range(lib.reef_report_factor_count(report))
+        text = c.create_string_buffer(256)
+        self._reasons: list[str] = [""] * rows
+        if tests:
+            self.why = {"sender": list(range(rows)) if self.ids is None else list(self.ids), "trust": self.trust.copy()}
+        for test in tests:
+            name = lib.reef_report_factor_name(report, test).decode()
+            self.why[name] = np.array([lib.reef_report_factor(report, row, test) for row in range(rows)])
+            self.meanings[name] = lib.reef_report_factor_meaning(report, test).decode()
+        for row in range(rows) if tests else ():
+            lib.reef_report_explain(report, row, text, len(text))
+            self._reasons[row] = text.value.decode()
+        for number in range(lib.reef_report_number_count(report)):
+            name = lib.reef_report_number_name(report, number).decode()
+            self.numbers[name] = lib.reef_report_number(report, number)
+            self.meanings[name] = lib.reef_report_number_meaning(report, number).decode()
+
+    def explain(self, sender: Any) -> str:
+        """Why a sender was down-weighted, for instance "long window leaves 0.12"; "" if it was not. By its id, or its row without ids."""
+        if self.ids is not None and sender not in self.ids:
+            raise KeyError(f"no input was sent by {sender!r}")
+        reason: str = self._reasons[sender if self.ids is None else self.ids.index(sender)]
+        return reason
+
+    @classmethod
+    def unmeasured(cls, handle: Handle, rows: int) -> Report:
+        """Of models without floating-point numbers."""
+        report = cls(handle, rows)
+        report.trust[:], report.rejected[:] = math.nan, math.nan
+        return report
 
     def suspects(self, below: float = 0.5) -> list[int]:
         """Rows whose trust is below a bound, the least trusted first."""
@@ -65,28 +118,131 @@ def _doubles(address: int, count: int) -> Array:
     return np.ctypeslib.as_array((c.c_double * count).from_address(address)).copy()
 
 
+_MAGIC = b"reef.State 1\n"
+
+
+def _numbered(ids: Optional[list[Any]], names: dict[str, int]) -> Optional[Array]:
+    """Integers as they are; strings by a number of their own, kept in `names`."""
+    if ids is None:
+        return None
+    if all(isinstance(name, str) for name in ids):
+        return np.array([names.setdefault(name, -1 - len(names)) for name in ids], dtype=np.int64)
+    if all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in ids):
+        return np.array(ids, dtype=np.int64)
+    raise TypeError("ids must be all integers or all strings")
+
+
 class State:
-    """What a rule remembers from one aggregation to the next (centered clipping: its last result). Hand the same object to every
-    call; it takes its shape from the first. `centre`, if given, is the first guess: an array, or a dict or list of arrays."""
+    """What a rule remembers from one aggregation to the next: its last result (centered clipping), or every sender (mref). Hand the same
+    object to every call; it takes its shape from the first. Senders are identified by the ids given with the rows, integers or strings:
+    rows then come in any order and number, who is absent is remembered, who is new starts afresh. Without ids they are identified by
+    position, and their number must not change. `centre`, if given, is the first guess of centered clipping: an array, or a dict or list
+    of arrays."""
 
     def __init__(self, centre: Any = None) -> None:
         self._handle: Optional[Handle] = None
-        self._shape: Any = None
+        self._made_for: Any = None  # rule, rows, lengths and type of the handle
         self._first = centre
+        self._kind: Optional[str] = None  # of ids: "positions", "integers" or "strings"
+        self._names: dict[str, int] = {}  # numbers of strings, as the library knows them
 
     def prepare(self, rule: Rule, batch: Batch, keys: Sequence[Hashable]) -> Handle:
         """The library's state for this shape."""
-        lengths = batch.lengths(keys)
-        shape = (tuple(lengths), batch.type)
+        lengths = tuple(batch.lengths(keys))
         if self._handle is None:
-            self._handle = Handle("reef_state_destroy", _state_maker(rule), batch.count, len(keys), lengths, batch.type,
-                                  needs=[rule.handle])
-            self._shape = shape
+            self._make(rule, batch.count, lengths, batch.type)
             if self._first is not None:
                 self._set(batch, keys)
-        elif shape != self._shape:
-            raise ValueError("this state is of aggregations of another shape or type")
+        elif (lengths, batch.type) != self._made_for[2:]:
+            raise ValueError("this state belongs to aggregations of another shape or type")
+        assert self._handle is not None
         return self._handle
+
+    def _make(self, rule: Rule, rows: int, lengths: tuple[int, ...], kind: int) -> None:
+        sizes = (c.c_ssize_t * len(lengths))(*lengths)
+        self._handle = Handle("reef_state_destroy", _state_maker(rule), rows, len(lengths), sizes, kind, needs=[rule.handle])
+        self._made_for = (rule, rows, lengths, kind)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: what is remembered, as the library saves it."""
+        saved = b""
+        if self._handle is not None:
+            room = c.create_string_buffer(lib.reef_state_size(self._handle.pointer))
+            call(lib.reef_ffi_state_save, self._handle.pointer, room, len(room))
+            saved = room.raw
+        return {"first": self._first, "made_for": self._made_for if self._handle is not None else None, "saved": saved,
+                "kind": self._kind, "names": self._names}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__init__(kept["first"])  # type: ignore[misc] # an object that was not begun
+        if kept["made_for"] is not None:
+            self._make(*kept["made_for"])
+            assert self._handle is not None
+            call(lib.reef_ffi_state_load, self._handle.pointer, kept["saved"], len(kept["saved"]))
+        self._kind, self._names = kept["kind"], dict(kept["names"])
+
+    def numbered(self, ids: Optional[list[Any]], rows: int, by_sender: bool) -> Optional[Array]:
+        """The ids as the library takes them."""
+        kind = "positions" if ids is None else "strings" if ids and isinstance(ids[0], str) else "integers"
+        if by_sender and self._kind not in (None, kind):
+            raise TypeError(f"this state identifies senders by {self._kind}, but now they have {kind}")
+        if by_sender and ids is None and self._made_for is not None and rows != self._made_for[1]:
+            raise ValueError(f"{rows} rows after {self._made_for[1]}: without ids, senders are identified by their position; pass ids")
+        if by_sender:
+            self._kind = kind
+        return _numbered(ids, self._names)
+
+    def age(self, sender: Union[int, str]) -> int:
+        """In how many aggregations a sender took part as far as is remembered; 0: it is not known."""
+        number = self._names.get(sender) if isinstance(sender, str) else sender
+        if self._handle is None or number is None:
+            return 0
+        return int(lib.reef_state_age(self._handle.pointer, number))
+
+    @property
+    def senders(self) -> int:
+        """How many senders are remembered."""
+        return 0 if self._handle is None else int(lib.reef_state_senders(self._handle.pointer))
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the memory to a file, which is there as a whole or not at all."""
+        kept = self.__getstate__()
+        if kept["made_for"] is None:
+            raise ValueError("there is nothing to save yet: the state has not been used")
+        rule, rows, lengths, kind = kept["made_for"]
+        head = json.dumps({"rule": rule.spec, "rows": rows, "lengths": lengths, "type": kind, "kind": self._kind,
+                           "names": list(self._names), "bytes": len(kept["saved"])}).encode()
+        body = _MAGIC + head + b"\n" + kept["saved"]
+        target = Path(os.path.realpath(path))
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(body + hashlib.sha256(body).digest())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+    @classmethod
+    def load(cls, path: Union[str, os.PathLike[str]]) -> State:
+        """A state from a file that save wrote. Damaged files, and those of other versions, are refused."""
+        whole = Path(path).read_bytes()
+        body, digest = whole[:-32], whole[-32:]
+        if not whole.startswith(_MAGIC[:-2]):
+            raise ValueError(f"{os.fspath(path)!r} is not a state that reef.State.save wrote")
+        if not whole.startswith(_MAGIC):
+            raise ValueError(f"{os.fspath(path)!r} is a state of another version of Reef, which this one cannot read")
+        if hashlib.sha256(body).digest() != digest:
+            raise ValueError(f"{os.fspath(path)!r} is damaged")
+        head, saved = body[len(_MAGIC):].split(b"\n", 1)
+        told = json.loads(head)
+        state = cls()
+        state.__setstate__({"first": None, "saved": saved, "kind": told["kind"],
+                            "made_for": (Rule(told["rule"]), told["rows"], tuple(told["lengths"]), told["type"]),
+                            "names": {name: -1 - i for i, name in enumerate(told["names"])}})
+        return state
 
     def _set(self, batch: Batch, keys: Sequence[Hashable]) -> None:
         assert self._handle is not None
@@ -99,41 +255,46 @@ class State:
             if centre.size != size_of(batch.columns[key][0]):
                 raise ValueError(f"the first centre has {centre.size} numbers, the rows have "
                                  f"{size_of(batch.columns[key][0])}")
-            call(lib.reef_flat_set_centre, self._handle.pointer, segment, centre.ctypes.data)
+            call(lib.reef_ffi_set_centre, self._handle.pointer, segment, centre.ctypes.data)
 
     def reset(self) -> None:
         """Forgets everything, the first guess included."""
         self._handle, self._first = None, None
+        self._kind, self._names = None, {}
 
 
 def _state_maker(rule: Rule) -> Any:
     def make(place: Any, *arguments: Any) -> int:
-        status: int = lib.reef_flat_state(rule.handle.pointer, place, *arguments)
+        status: int = lib.reef_ffi_state(rule.handle.pointer, place, *arguments)
         return status
 
     return make
 
 
 class Rule:
-    """A rule or a pipe, ready to aggregate:
+    """A rule or a pipeline, ready to aggregate:
 
         reef.Rule("ref")
         reef.Rule("ref", efficiency=0.95, n="auto")
         reef.Rule("nnm:f=4 | ref")
 
-    Keyword arguments go to the last part of the pipe. Which there are, with defaults and ranges: `reef.rules()["ref"]`. The last rule
+    Keyword arguments go to the last part of the pipeline. Which there are, with defaults and ranges: `reef.rules()["ref"]`. The last rule
     also takes nan="drop-row" (default), "drop-coordinate" or "error". threads: as in reef.set_threads.
     """
 
     def __init__(self, spec: str, *, threads: Optional[int] = None, **parameters: Value) -> None:
         text = make_spec(str(spec), parameters)
         context = _library.context(threads)
-        self.handle = Handle("reef_agg_destroy", lib.reef_flat_agg, text.encode(), context=context)
-        self._given = text
+        self.handle = Handle("reef_agg_destroy", lib.reef_ffi_agg, spelled(text, "the rule"), context=context)
+        self._given, self._threads = text, threads
+
+    def __reduce__(self) -> Any:
+        """Pickled and copied by what it was made from."""
+        return _restored, (self._given, self._threads)
 
     @property
     def spec(self) -> str:
-        """The spec with every parameter spelled out."""
+        """The rule string with every parameter spelled out."""
         room = lib.reef_agg_print(self.handle.pointer, None, 0) + 1
         text = c.create_string_buffer(room)
         lib.reef_agg_print(self.handle.pointer, text, room)
@@ -147,58 +308,84 @@ class Rule:
         bits: int = lib.reef_agg_traits(self.handle.pointer)
         return tuple(name for i, name in enumerate(_TRAITS) if bits >> i & 1)
 
-    def liars(self, n: int) -> Optional[int]:
-        """The most liars among n rows that it bears by its own setting of f; None: it states none."""
-        found: int = lib.reef_agg_liars(self.handle.pointer, n)
+    def tolerates(self, n: int) -> Optional[int]:
+        """The most malicious rows among n that it tolerates by its own setting of f; None: it states none."""
+        found: int = lib.reef_agg_tolerates(self.handle.pointer, n)
         return None if found < 0 else found
 
     def __repr__(self) -> str:
         return f"reef.Rule({self._given!r})"
 
     def __call__(self, rows: Any, weights: Any = None, *, report: bool = False, shares: bool = False, out: Any = None,
-                 copy: bool = False, state: Optional[State] = None, round: int = 0, self_row: int = -1) -> Any:
+                 copy: bool = False, state: Optional[State] = None, round: int = 0, self_row: int = -1,
+                 ids: Optional[Sequence[Union[int, str]]] = None, step: float = 0) -> Any:
         """Aggregates rows; see reef.aggregate."""
         batch, form = split(rows, copy)
         keys = batch.used()
         results: dict[Hashable, Any] = {key: empty_like(batch.columns[key][0]) for key in batch.real}
         if out is not None:
             results[None] = _check_out(out, batch, form)
-        told = self._apply(batch, keys, results, weights, report or shares, shares, state, round, self_row)
-        results.update(batch.votes())
+        if not keys and form == "array":
+            raise ValueError("the rows have no floating-point numbers")
+        vector = _check_weights(weights, batch.count)
+        disputed = batch.disputed()
+        given = None if ids is None else [i.item() if isinstance(i, np.generic) else i for i in ids]
+        if given is not None and len(given) != batch.count:
+            raise ValueError(f"{len(given)} ids for {batch.count} rows")
+        told = self._apply(batch, keys, results, vector, report or shares or disputed, shares, state, round, self_row, given,
+                           step)
+        results.update(_elect(batch, vector, told) if disputed else batch.unanimous())
+        if out is None:
+            results = {key: batch.back(key, result) for key, result in results.items()}
         result = _shape(results, form, list(batch.columns))
-        if told is None:
+        if not (report or shares):
             return result
-        if told.shares is not None:
+        if told is not None and told.shares is not None:
             told.shares = _shape(told.shares, form, keys)
+        if told is not None and told.tensors is not None:
+            told.tensors = None if form == "array" else _shape(told.tensors, form, list(told.tensors))
         return result, told
 
-    def _apply(self, batch: Batch, keys: list[Hashable], results: dict[Hashable, Any], weights: Any, wanted: bool,
-               shares: bool, state: Optional[State], round: int, self_row: int) -> Optional[Report]:
-        if not keys:
-            raise ValueError("the rows hold no floating-point numbers")
+    def _apply(self, batch: Batch, keys: list[Hashable], results: dict[Hashable, Any], weights: Optional[Array], wanted: bool,
+               shares: bool, state: Optional[State], round: int, self_row: int, ids: Optional[list[Any]],
+               step: float) -> Optional[Report]:
         rows = batch.count
-        vector = _check_weights(weights, rows)
+        handle = Handle("reef_report_destroy", _report_maker(rows)) if wanted else None
+        if not keys:  # nothing but integers
+            return None if handle is None else Report.unmeasured(handle, rows)
         lengths = batch.lengths(keys)
         outs = (c.c_void_p * len(keys))(*(pointer(results[key]) for key in keys))
+        numbers = _numbered(ids, {}) if state is None else state.numbered(ids, rows, "senders" in self.traits)
         memory = state.prepare(self, batch, keys).pointer if state is not None else None
-        handle = Handle("reef_report_destroy", _report_maker(rows)) if wanted else None
         kept = np.empty((rows, sum(lengths))) if shares else None
         if kept is not None and handle is not None:
             lib.reef_report_keep_shares(handle.pointer, kept.ctypes.data, None)
-        call(lib.reef_flat_apply, self.handle.pointer, rows, len(keys), lengths, batch.type, batch.pointers(keys), outs,
-             None if vector is None else vector.ctypes.data, self_row, round, memory,
-             None if handle is None else handle.pointer)
+        parts = np.empty((len(keys), rows)) if handle is not None else None
+        if parts is not None and handle is not None:
+            lib.reef_report_keep_segments(handle.pointer, parts.ctypes.data)
+        call(lib.reef_ffi_apply_senders, self.handle.pointer, rows, len(keys), lengths, batch.types(keys), batch.pointers(keys), outs,
+             None if weights is None else weights.ctypes.data, self_row, round,
+             None if numbers is None else numbers.ctypes.data, step, memory, None if handle is None else handle.pointer)
         if handle is None:
             return None
-        told = Report(handle, rows)
+        told = Report(handle, rows, ids)
+        told.tensors = dict(zip(keys, parts)) if parts is not None else None
         if kept is not None:
             told.shares = _cut(kept, batch, keys)
         return told
 
 
+def _elect(batch: Batch, weights: Optional[Array], told: Optional[Report]) -> dict[Hashable, Any]:
+    """The votes on integer tensors; rows that were left out have none."""
+    assert told is not None
+    voting = np.ones(batch.count) if weights is None else weights.copy()
+    voting[list(told.dropped)] = 0
+    return batch.votes(voting, told.trust if batch.used() else None)
+
+
 def _report_maker(rows: int) -> Any:
     def make(place: Any, *text: Any) -> int:
-        status: int = lib.reef_flat_report(None, place, rows, *text)
+        status: int = lib.reef_ffi_report(None, place, rows, *text)
         return status
 
     return make
@@ -217,7 +404,9 @@ def _check_out(out: Any, batch: Batch, form: str) -> Any:
     row = batch.columns[next(iter(batch.columns))][0]
     if form != "array":
         raise TypeError("out is for rows that are arrays, not models of several tensors")
-    if is_tensor(out) != is_tensor(row) or usable(out) or type_of(out) != batch.type or tuple(out.shape) != tuple(row.shape):
+    if not is_array(out):
+        raise TypeError(f"out is a {type(out).__name__}, not an array or tensor like a row")
+    if is_tensor(out) != is_tensor(row) or usable(out) or type_of(out) != type_of(row) or tuple(out.shape) != tuple(row.shape):
         raise TypeError(f"out must be contiguous, of type {row.dtype} and shape {tuple(row.shape)}, like a row")
     if not is_tensor(out) and not out.flags.writeable:
         raise TypeError("out is read-only")
@@ -243,6 +432,10 @@ def _shape(results: dict[Hashable, Any], form: str, keys: Sequence[Hashable]) ->
     return {key: results[key] for key in keys} if form == "dict" else [results[key] for key in keys]
 
 
+def _restored(spec: str, threads: Optional[int]) -> Rule:
+    return Rule(spec, threads=threads)
+
+
 @lru_cache(maxsize=256)
 def _cached(spec: str, threads: int) -> Rule:
     return Rule(spec, threads=threads)
@@ -259,20 +452,23 @@ def rule_of(rule: Union[str, Rule], parameters: dict[str, Value]) -> Rule:
 
 def aggregate(rows: Any, rule: Union[str, Rule] = "ref", weights: Any = None, report: bool = False, *, shares: bool = False,
               out: Any = None, copy: bool = False, state: Optional[State] = None, round: int = 0, self_row: int = -1,
-              **parameters: Value) -> Any:
-    """Combines K rows into one so that liars among them do little harm.
+              ids: Optional[Sequence[Union[int, str]]] = None, step: float = 0, **parameters: Value) -> Any:
+    """Combines K rows into one so that malicious ones among them have bounded influence.
 
     rows      an array or tensor (K, ...); a list of K arrays of one shape; or a list of K models: dicts of arrays, PyTorch
-              state_dicts, or lists of arrays. Read where they lie: contiguous float32 or float64 (float16 and bfloat16 are widened
-              block by block). Integer tensors inside models get the value of the majority.
+              state_dicts, or lists of arrays. Read where they lie: contiguous float32, float64, float16 or bfloat16; each tensor keeps
+              its type. Integer tensors inside models get the value that more than half of the weight has, else that of the most
+              trusted row.
     rule      a spec such as "ref", "vref", "nnm:f=4 | ref", or a reef.Rule; further keyword arguments are parameters of the rule
     weights   K numbers >= 0, any positive sum; None: equal
     report    also return a reef.Report; shares=True keeps the effective weights of every coordinate in it
     out       array to write the result to, where rows are arrays
-    copy      convert what cannot be read as it is, instead of a TypeError
+    copy      convert what cannot be read as it is, or differs in type from row 0, instead of a TypeError
     state     memory of rules that have one, a reef.State; round: number of this aggregation, for rules that draw random numbers;
               self_row: which row is the receiver's own
+    ids       of the senders of the rows, integers or strings, for rules that remember them (mref); step: step size of the recursion that
+              the result feeds, which sets how long mref remembers
     Returns what a row is: an array or tensor, a dict or a list; with report a pair (result, report).
     """
     return rule_of(rule, parameters)(rows, weights, report=report, shares=shares, out=out, copy=copy, state=state,
-                                     round=round, self_row=self_row)
+                                     round=round, self_row=self_row, ids=ids, step=step)

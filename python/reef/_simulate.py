@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Optional, Union
 import numpy as np
 
 from . import _library
-from ._library import Handle, call, lib
+from ._library import Handle, call, lib, spelled
 from ._rows import is_tensor
 from ._rule import Rule
 
@@ -19,13 +19,19 @@ _COUNTS = ("rounds", "messages", "bytes", "gradients", "kept", "dropped", "silen
 @dataclass(frozen=True)
 class Step:
     """What a gradient is wanted for, beside the models: which agents (ascending), round and local step within it, samples per
-    gradient (0: all), and which agents should learn from wrong labels (None: nobody)."""
+    gradient (0: all), which agents should learn from wrong labels (None: nobody), and the number of the repetition."""
 
     agents: Array
     round: int
     step: int
     size: int
     flipped: Optional[Array]
+    repetition: int = 0
+
+    def generator(self, seed: int, agent: int) -> np.random.Generator:
+        """Random numbers for one agent in this step: the same whenever, wherever and in whatever order they are drawn."""
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence(
+            [seed, int(agent), self.repetition, self.round, self.step])))
 
 
 @dataclass
@@ -33,46 +39,46 @@ class Simulation:
     """models    (K, M) at the end; with a server its model for all
     history   {"round": [...], "metric": [...]} as asked for with metric and every
     trust     (receivers, K) effective weights of the last round, NaN where nobody is heard; None if not asked for
-    liars     flags of the agents that lied
+    malicious     flags of the malicious agents
     counts    rounds, messages, bytes, gradients; combines without a usable message (kept), rows with NaN (dropped), ...
     """
 
     models: Array
-    liars: Array
+    malicious: Array
     counts: dict[str, int]
     trust: Optional[Array] = None
     history: dict[str, list[Any]] = field(default_factory=lambda: {"round": [], "metric": []})
 
     @property
     def honest(self) -> Array:
-        """Models of the agents that did not lie."""
-        found: Array = self.models[~self.liars]
+        """Models of the honest agents."""
+        found: Array = self.models[~self.malicious]
         return found
 
 
 class _Run:
-    """The objects of a run, in the order in which they must die."""
+    """The objects of a run, in the order in which they must be destroyed."""
 
     def __init__(self, agents: int, start: Array, gradients: Any, samples: Optional[Array], setup: dict[str, Any]) -> None:
         context = _library.context(setup["threads"])
         seed = setup["seed"]
         self.callback = _library.GRADIENTS(gradients)
-        self.problem = Handle("reef_problem_destroy", lib.reef_flat_problem, agents, len(start), start.ctypes.data,
+        self.problem = Handle("reef_problem_destroy", lib.reef_ffi_problem, agents, len(start), start.ctypes.data,
                               None if samples is None else samples.ctypes.data, self.callback, None, context=context)
         graph = links = attack = None
         if setup["graph"] is not None:
             weights = setup["weights"]
-            graph = Handle("reef_graph_destroy", lib.reef_flat_graph, setup["graph"].encode(),
-                           None if weights is None else weights.encode(), agents, seed, context=context)
-            links = Handle("reef_links_destroy", lib.reef_flat_links, setup["links"].encode(), graph.pointer, seed,
+            graph = Handle("reef_graph_destroy", lib.reef_ffi_graph, spelled(setup["graph"], "the graph"),
+                           None if weights is None else spelled(weights, "weights"), agents, seed, context=context)
+            links = Handle("reef_links_destroy", lib.reef_ffi_links, spelled(setup["links"], "links"), graph.pointer, seed,
                            context=context, needs=[graph])
         if setup["attack"] is not None:
-            attack = Handle("reef_attack_destroy", lib.reef_flat_attack, setup["attack"].encode(), context=context)
+            attack = Handle("reef_attack_destroy", lib.reef_ffi_attack, spelled(setup["attack"], "the attack"), context=context)
         rule = setup["rule"]
         self.rule = Rule(rule, threads=setup["threads"]) if isinstance(rule, str) else rule
-        self.liars = setup["liars"]
-        flags = self.liars.astype(np.uint8)
-        self.handle = Handle("reef_run_destroy", lib.reef_flat_run, self.problem.pointer, setup["strategy"].encode(),
+        self.malicious = setup["malicious"]
+        flags = self.malicious.astype(np.uint8)
+        self.handle = Handle("reef_run_destroy", lib.reef_ffi_run, self.problem.pointer, spelled(setup["strategy"], "the strategy"),
                              None if self.rule is None else self.rule.handle.pointer, links and links.pointer,
                              attack and attack.pointer, flags.ctypes.data, None, seed, int(setup["trust"]), context=context,
                              needs=[self.problem, links, attack, None if self.rule is None else self.rule.handle])
@@ -87,7 +93,7 @@ class _Run:
 
     def counts(self) -> dict[str, int]:
         numbers = (c.c_int64 * len(_COUNTS))()
-        lib.reef_flat_run_counts(self.handle.pointer, numbers)
+        lib.reef_ffi_run_counts(self.handle.pointer, numbers)
         return dict(zip(_COUNTS, numbers))
 
     def trust(self, receivers: int) -> Array:
@@ -123,19 +129,19 @@ class _Gradients:
             found = self.function(at, Step(who, round, step, size, lies))
             found = found.detach().cpu().numpy() if is_tensor(found) else np.asarray(found)
             if found.shape != into.shape:
-                raise ValueError(f"grad returned the shape {found.shape}; {into.shape} was wanted, a row per agent")
+                raise ValueError(f"grad returned the shape {found.shape}; expected {into.shape}, one row per agent")
             into[:] = found
         except BaseException as error:
             self.error = error
             into[:] = 0
 
 
-def _liars(liars: Union[int, Iterable[int]], agents: int) -> Array:
+def _malicious(malicious: Union[int, Iterable[int]], agents: int) -> Array:
     flags = np.zeros(agents, bool)
-    if isinstance(liars, int):
-        flags[agents - liars:] = liars > 0
+    if isinstance(malicious, int):
+        flags[agents - malicious:] = malicious > 0
         return flags
-    chosen = np.asarray(list(liars))
+    chosen = np.asarray(list(malicious))
     if chosen.dtype == bool and len(chosen) == agents:
         return chosen
     flags[chosen.astype(int)] = True
@@ -143,9 +149,9 @@ def _liars(liars: Union[int, Iterable[int]], agents: int) -> Array:
 
 
 def simulate(grad: Callable[[Array, Step], Any], agents: int, start: Any, *, rounds: int = 100,
-             strategy: str = "diffusion:mu=0.1", rule: Union[str, Rule, None] = "ref", graph: Optional[str] = None,
+             strategy: str = "diffusion:mu=0.1", rule: Union[str, Rule, None] = "mref", graph: Optional[str] = None,
              weights: Optional[str] = None, links: str = "static", attack: Optional[str] = None,
-             liars: Union[int, Iterable[int]] = 0, samples: Any = None, seed: int = 1, trust: bool = False,
+             malicious: Union[int, Iterable[int]] = 0, samples: Any = None, seed: int = 1, trust: bool = False,
              metric: Optional[Callable[[Array], Any]] = None, every: int = 1, threads: Optional[int] = None) -> Simulation:
     """Runs diffusion or federated learning with a gradient of your own.
 
@@ -154,18 +160,18 @@ def simulate(grad: Callable[[Array, Step], Any], agents: int, start: Any, *, rou
     start     where all agents start: M numbers, or M itself for zeros
     strategy  "diffusion:mu=0.1", "federated:mu=0.1,steps=5,fraction=0.5", ...: reef.kinds("strategy")
     rule, attack, graph, weights, links   specs; a graph is needed where agents hear each other, "complete" by default
-    liars     how many (the last ones), which (numbers), or K flags; samples: of each agent, for weights=samples of federated
+    malicious     how many (the last ones), which (numbers), or K flags; samples: of each agent, for weights=samples of federated
     metric    metric(models of the honest agents), every `every` rounds and at the end, into history
     """
     first = np.zeros(start, np.float32) if isinstance(start, int) else np.ascontiguousarray(
         start.detach().cpu().numpy() if is_tensor(start) else start, dtype=np.float32).reshape(-1)
     if agents < 1 or rounds < 0 or every < 1:
-        raise ValueError(f"{agents} agents, {rounds} rounds, a metric every {every}: too few")
-    flags = _liars(liars, agents)
+        raise ValueError(f"{agents} agents, {rounds} rounds, a metric every {every}: each must be at least 1")
+    flags = _malicious(malicious, agents)
     callback = _Gradients(grad, len(first))
     server = strategy.split(":")[0] == "federated"
     setup = {"threads": threads, "seed": seed, "graph": graph or (None if server else "complete"), "weights": weights,
-             "links": links, "attack": attack, "rule": rule, "strategy": strategy, "liars": flags, "trust": trust}
+             "links": links, "attack": attack, "rule": rule, "strategy": strategy, "malicious": flags, "trust": trust}
     counts = None if samples is None else np.ascontiguousarray(samples, dtype=np.int64)
     if counts is not None and counts.shape != (agents,):
         raise ValueError(f"samples have the shape {counts.shape}; there are {agents} agents")
@@ -174,7 +180,7 @@ def simulate(grad: Callable[[Array, Step], Any], agents: int, start: Any, *, rou
     for number in range(rounds):
         if metric is not None and number % every == 0:
             _note(result, run, metric, number)
-        call(lib.reef_flat_run_step, run.handle.pointer, 1)
+        call(lib.reef_ffi_run_step, run.handle.pointer, 1)
         if callback.error is not None:
             raise callback.error
     if metric is not None:
@@ -186,4 +192,4 @@ def simulate(grad: Callable[[Array, Step], Any], agents: int, start: Any, *, rou
 
 def _note(result: Simulation, run: _Run, metric: Callable[[Array], Any], number: int) -> None:
     result.history["round"].append(number)
-    result.history["metric"].append(metric(run.models()[~result.liars]))
+    result.history["metric"].append(metric(run.models()[~result.malicious]))

@@ -1,136 +1,43 @@
-/* Whole aggregations of data in memory: the loop around observe, solve and combine. */
+/* Whole aggregations of data in memory. */
 #include "agg/plan.h"
 #include "base/error.h"
-#include "base/pool.h"
 
 /* Below this many bytes of input waking other threads costs more than it saves. */
 static const ptrdiff_t parallel_bytes = (ptrdiff_t)2 << 20;
 
 /* A model in memory: rows[s][l] is row l of segment s. */
 typedef struct model {
-    reef_plan *plan;
+    const reef_plan *plan;
     const void *const *const *rows;
     void *const *out;
-    reef_error *error;
-    atomic_int status; /* of the parts done so far; the first failure stays */
-    reef_error failure;
 } model;
 
-/* One range of one segment, between multiples of the grain. */
-typedef struct range {
-    ptrdiff_t segment, m0, m1;
-} range;
-
-static ptrdiff_t parts_of(const reef_plan *plan, ptrdiff_t segment)
+static reef_status read_rows(void *user, const rfi_stretch *at, const void **rows, reef_error *error)
 {
-    return (plan->m.lengths[segment] - 1) / plan->grain + 1;
-}
-
-static range range_of(const reef_plan *plan, ptrdiff_t part)
-{
-    range r = {0, 0, 0};
-    for (; part >= parts_of(plan, r.segment); r.segment++) {
-        part -= parts_of(plan, r.segment);
-    }
-    ptrdiff_t length = plan->m.lengths[r.segment];
-    r.m0 = part * plan->grain;
-    r.m1 = length - r.m0 > plan->grain ? r.m0 + plan->grain : length;
-    return r;
-}
-
-static void keep_failure(model *d, reef_status status, const reef_error *error)
-{
-    int none = REEF_OK;
-    if (atomic_compare_exchange_strong(&d->status, &none, (int)status)) {
-        d->failure = *error;
-    }
-}
-
-/* Row pointers moved to the start of a range, in the worker's own array. */
-static const void *const *rows_at(const model *d, const range *r, ptrdiff_t worker)
-{
-    const void **moved = d->plan->m.workers[worker].rows;
-    size_t skip = (size_t)r->m0 * rfi_dtype_size(d->plan->dtype);
-    for (ptrdiff_t i = 0; i < d->plan->n_raw; i++) {
-        ptrdiff_t l = d->plan->m.active[i];
-        moved[l] = (const char *)d->rows[r->segment][l] + skip;
-    }
-    return moved;
-}
-
-static void observe_part(void *job, ptrdiff_t part, ptrdiff_t worker)
-{
-    model *d = job;
-    reef_error error;
-    range r = range_of(d->plan, part);
-    if (atomic_load(&d->status) != REEF_OK) {
-        return;
-    }
-    reef_status status = reef_plan_observe(d->plan, worker, r.segment, r.m0, r.m1, rows_at(d, &r, worker), &error);
-    if (status != REEF_OK) {
-        keep_failure(d, status, &error);
-    }
-}
-
-static void combine_part(void *job, ptrdiff_t part, ptrdiff_t worker)
-{
-    model *d = job;
-    reef_error error;
-    range r = range_of(d->plan, part);
-    void *out = (char *)d->out[r.segment] + (size_t)r.m0 * rfi_dtype_size(d->plan->dtype);
-    reef_status status = reef_plan_combine(d->plan, worker, r.segment, r.m0, r.m1, rows_at(d, &r, worker), out, &error);
-    if (status != REEF_OK) {
-        keep_failure(d, status, &error);
-    }
-}
-
-/* All ranges, on all workers if that pays. */
-static reef_status run_parts(model *d, rfi_job run)
-{
+    const model *d = user;
     const reef_plan *plan = d->plan;
-    ptrdiff_t parts = 0;
-    for (ptrdiff_t s = 0; s < plan->segments; s++) {
-        parts += parts_of(plan, s);
+    size_t skip = (size_t)at->m0 * rfi_dtype_size(plan->dtype);
+    (void)error; /* they are there */
+    for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
+        ptrdiff_t l = plan->m.active[i];
+        rows[l] = (const char *)d->rows[at->segment][l] + skip;
     }
-    bool small = plan->total < parallel_bytes / (ptrdiff_t)rfi_dtype_size(plan->dtype) / plan->n_raw;
-    atomic_store(&d->status, REEF_OK);
-    rfi_pool_run(plan->agg->context, small ? 1 : plan->worker_count, parts, run, d);
-    reef_status status = (reef_status)atomic_load(&d->status);
-    /* after bad rows were met all is done again without them, and this failure may be theirs */
-    if (status != REEF_OK && d->error && !reef_plan_suspect(plan)) {
-        *d->error = d->failure;
-    }
-    return status;
+    return REEF_OK;
 }
 
-static reef_status observe_all(model *d)
+static void *place(void *user, const rfi_stretch *at)
 {
-    reef_status status = REEF_OK;
-    for (ptrdiff_t pass = 0; status == REEF_OK && pass < d->plan->passes; pass++) {
-        status = run_parts(d, observe_part);
-        if (status == REEF_OK) {
-            status = reef_plan_solve(d->plan, d->error);
-        }
-    }
-    return status;
-}
-
-static reef_status drop_bad_rows(const model *d)
-{
-    reef_status status = REEF_OK;
-    for (ptrdiff_t s = 0; status == REEF_OK && s < d->plan->segments; s++) {
-        status = reef_plan_scan(d->plan, s, 0, d->plan->m.lengths[s], d->rows[s], d->error);
-    }
-    return status == REEF_OK ? reef_plan_drop(d->plan, d->error) : status;
+    const model *d = user;
+    return (char *)d->out[at->segment] + (size_t)at->m0 * rfi_dtype_size(d->plan->dtype);
 }
 
 /* Rows must be there and out must not overlap them: checked before anything is written. */
-static reef_status check_places(const model *d)
+static reef_status check_places(const model *d, reef_error *error)
 {
-    reef_plan *plan = d->plan;
+    const reef_plan *plan = d->plan;
     for (ptrdiff_t s = 0; s < plan->segments; s++) {
         if (!d->rows[s] || !d->out[s]) {
-            return rfi_fail(d->error, REEF_E_ARG, "%s of segment %td is NULL", d->rows[s] ? "out" : "the array of rows",
+            return rfi_fail(error, REEF_E_ARG, "%s of segment %td is NULL", d->rows[s] ? "out" : "the array of rows",
                             s);
         }
         size_t bytes = (size_t)plan->m.lengths[s] * rfi_dtype_size(plan->dtype);
@@ -139,10 +46,10 @@ static reef_status check_places(const model *d)
             ptrdiff_t l = plan->m.active[i];
             uintptr_t row = (uintptr_t)d->rows[s][l];
             if (!row) {
-                return rfi_fail(d->error, REEF_E_ARG, "row %td of segment %td is NULL", l, s);
+                return rfi_fail(error, REEF_E_ARG, "row %td of segment %td is NULL", l, s);
             }
             if (row < out + bytes && out < row + bytes) {
-                return rfi_fail(d->error, REEF_E_ARG, "out overlaps row %td of segment %td", l, s);
+                return rfi_fail(error, REEF_E_ARG, "out overlaps row %td of segment %td", l, s);
             }
         }
     }
@@ -160,7 +67,7 @@ reef_status reef_plan_end(reef_plan *plan, reef_error *error)
     }
     if (covered != plan->total || reef_plan_suspect(plan)) {
         return rfi_fail(error, REEF_E_ORDER,
-                        reef_plan_suspect(plan) ? "rows with NaN or Inf must be dropped first (reef_plan_drop)"
+                        reef_plan_suspect(plan) ? "rows with NaN or Inf must be dropped first; call reef_plan_drop"
                                                 : "%lld of %td coordinates were combined",
                         (long long)covered, plan->total);
     }
@@ -168,7 +75,7 @@ reef_status reef_plan_end(reef_plan *plan, reef_error *error)
         rfi_report_end(plan);
     }
     if (plan->recalls && plan->input.state) {
-        rfi_senders_commit(rfi_state_senders(plan->input.state), &plan->recall);
+        rfi_recall_commit(plan);
     } else if (plan->input.state) {
         rfi_state_commit(plan->input.state);
     }
@@ -186,23 +93,15 @@ reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input *input, c
     if (!rows || !out) {
         return rfi_fail(error, REEF_E_ARG, "%s is NULL", rows ? "out" : "the array of rows");
     }
-    model d = {.plan = plan, .rows = rows, .out = out, .error = error};
-    status = check_places(&d);
-    while (status == REEF_OK) {
-        status = observe_all(&d);
-        if (status == REEF_OK && !reef_plan_suspect(plan)) {
-            status = run_parts(&d, combine_part);
-        }
-        if (!reef_plan_suspect(plan)) {
-            break;
-        }
-        /* whatever the status: it may come from the values that stand in for the bad ones */
-        status = drop_bad_rows(&d);
+    model d = {plan, rows, out};
+    status = check_places(&d, error);
+    if (status != REEF_OK) {
+        return status;
     }
-    if (status == REEF_OK) {
-        status = reef_plan_end(plan, error);
-    }
-    return status;
+    bool small = plan->total < parallel_bytes / (ptrdiff_t)rfi_dtype_size(plan->dtype) / plan->n_raw;
+    const rfi_drive drive = {
+        .plan = plan, .user = &d, .read = read_rows, .place = place, .workers = small ? 1 : plan->worker_count};
+    return rfi_drive_run(&drive, error);
 }
 
 reef_status reef_plan_apply(reef_plan *plan, const reef_input *input, void *out, reef_report *report, reef_error *error)

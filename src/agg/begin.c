@@ -2,6 +2,7 @@
 #include "agg/plan.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -62,7 +63,7 @@ static reef_status list_active(reef_plan *plan, reef_error *error)
         }
     }
     if (n == 0) {
-        return rfi_fail(error, REEF_E_NO_ROWS, "none of the %td rows is left: every one holds NaN or Inf",
+        return rfi_fail(error, REEF_E_NO_ROWS, "none of the %td inputs can be used: every one contains NaN or Inf",
                         plan->n_positive);
     }
     plan->equal_raw = all_equal(m->raw_weights, n);
@@ -74,38 +75,39 @@ static reef_status list_active(reef_plan *plan, reef_error *error)
     return REEF_OK;
 }
 
-static reef_status check_liars(const rfi_stage *stage, ptrdiff_t liars, ptrdiff_t n, reef_error *error)
+static reef_status check_malicious(const rfi_stage *stage, ptrdiff_t malicious_count, ptrdiff_t n, reef_error *error)
 {
     ptrdiff_t most = stage->rule->bound(stage->params, n);
-    if (liars <= most) {
+    if (malicious_count <= most) {
         return REEF_OK;
     }
-    return rfi_fail(error, REEF_E_LIARS, "%s: f = %td liars among n = %td rows; it needs %s, so at most f = %td",
-                    stage->rule->name, liars, n, stage->rule->bound_text, most);
+    return rfi_fail(error, REEF_E_MALICIOUS,
+                    "%s: f = %td malicious inputs of n = %td are too many; it needs %s, so at most f = %td",
+                    stage->rule->kind.name, malicious_count, n, stage->rule->bound_text, most);
 }
 
 /* f of each stage: as set for all rows of positive weight, less those already found out. */
-static reef_status count_liars(reef_plan *plan, reef_error *error)
+static reef_status count_malicious(reef_plan *plan, reef_error *error)
 {
     ptrdiff_t n_before = plan->n_positive;
     ptrdiff_t n = plan->n_raw;
     for (ptrdiff_t i = 0; i < plan->agg->count; i++) {
         const rfi_stage *stage = &plan->agg->stages[i];
-        if (stage->liars) {
-            const reef_liars *set = (const void *)((const char *)stage->params + stage->liars->offset);
-            ptrdiff_t liars = rfi_stage_liars(stage, set->kind == REEF_LIARS_MAX ? n : n_before);
-            if (set->kind != REEF_LIARS_MAX) {
-                liars = liars > plan->dropped ? liars - plan->dropped : 0;
+        if (stage->malicious_count) {
+            const reef_malicious *set = (const void *)((const char *)stage->params + stage->malicious_count->offset);
+            ptrdiff_t malicious_count = rfi_stage_malicious(stage, set->kind == REEF_MALICIOUS_MAX ? n : n_before);
+            if (set->kind != REEF_MALICIOUS_MAX) {
+                malicious_count = malicious_count > plan->dropped ? malicious_count - plan->dropped : 0;
             }
-            reef_status status = check_liars(stage, liars, n, error);
+            reef_status status = check_malicious(stage, malicious_count, n, error);
             if (status != REEF_OK) {
                 return status;
             }
-            plan->liars[i] = liars;
+            plan->malicious_count[i] = malicious_count;
         }
-        if (stage->rule->feasible && !stage->rule->feasible(stage->params, n, plan->liars[i])) {
-            return rfi_fail(error, REEF_E_RANGE, "%s: n = %td rows with f = %td take too long to search; %s",
-                            stage->rule->name, n, plan->liars[i], stage->rule->limit_text);
+        if (stage->rule->feasible && !stage->rule->feasible(stage->params, n, plan->malicious_count[i])) {
+            return rfi_fail(error, REEF_E_RANGE, "%s: n = %td inputs with f = %td would take too long; %s",
+                            stage->rule->kind.name, n, plan->malicious_count[i], stage->rule->limit_text);
         }
         if (stage->rule->mixed) {
             n_before = stage->rule->mixed(stage->params, n_before);
@@ -126,8 +128,9 @@ static reef_status check_weights_used(const reef_plan *plan, reef_error *error)
         unsigned traits = stage->rule->traits_of ? stage->rule->traits_of(stage->params) : stage->rule->traits;
         if (!(traits & REEF_TRAIT_WEIGHTS)) {
             return rfi_fail(error, REEF_E_WEIGHTS,
-                            "%s cannot use unequal weights; give equal ones, or a rule that can (`reef list` tells)",
-                            stage->rule->name);
+                            "%s does not support unequal weights; use equal weights, or a rule that supports them (see "
+                            "`reef list RULE`)",
+                            stage->rule->kind.name);
         }
     }
     return REEF_OK;
@@ -145,8 +148,9 @@ static ptrdiff_t find_self(const reef_plan *plan)
 
 void rfi_plan_unsee(reef_plan *plan)
 {
+    /* no other thread is at work now, and whatever starts one orders these */
     for (ptrdiff_t i = 0; i < plan->m.slot_starts[plan->segments]; i++) {
-        atomic_store(&plan->m.seen[i], false);
+        atomic_store_explicit(&plan->m.seen[i], false, memory_order_relaxed);
     }
     for (ptrdiff_t i = 0; i < plan->worker_count; i++) {
         plan->m.workers[i].covered = 0;
@@ -154,29 +158,45 @@ void rfi_plan_unsee(reef_plan *plan)
     }
 }
 
-reef_status rfi_plan_select(reef_plan *plan, reef_error *error)
+static reef_status count_rows(reef_plan *plan, reef_error *error)
 {
     reef_status status = list_active(plan, error);
-    if (status == REEF_OK) {
-        status = check_weights_used(plan, error);
-    }
-    if (status == REEF_OK) {
-        status = count_liars(plan, error);
-    }
     if (status != REEF_OK) {
         return status;
     }
+    status = check_weights_used(plan, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    return count_malicious(plan, error);
+}
+
+/* (Re)computes everything that depends on which rows are in use: with it an aggregation is begun. */
+static reef_status select_rows(reef_plan *plan, reef_error *error)
+{
+    plan->begun = false;
+    reef_status status = count_rows(plan, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    assert(plan->n_raw >= 1 && plan->n_raw + plan->dropped <= plan->n_positive && plan->n_positive <= plan->rows);
+    assert(plan->n_mixed >= 1 && plan->n_mixed <= plan->rows);
     memcpy(plan->m.mixed_weights, plan->m.raw_weights, (size_t)plan->n_raw * sizeof(double));
     plan->equal_mixed = plan->equal_raw;
     plan->self = find_self(plan);
     plan->pass = 0;
-    atomic_store(&plan->any_suspect, false);
+    atomic_store_explicit(&plan->any_suspect, false, memory_order_relaxed);
     for (ptrdiff_t l = 0; l < plan->rows; l++) {
-        atomic_store(&plan->m.suspect[l], false);
+        atomic_store_explicit(&plan->m.suspect[l], false, memory_order_relaxed);
     }
     rfi_plan_unsee(plan);
     rfi_report_begin(plan);
-    return plan->mix_early ? rfi_mix_all(plan, false, error) : REEF_OK;
+    status = plan->mix_early ? rfi_mix_all(plan, false, error) : REEF_OK;
+    if (status == REEF_OK && plan->recalls) {
+        status = rfi_recall_begin(plan, error);
+    }
+    plan->begun = status == REEF_OK;
+    return status;
 }
 
 static reef_status check_input(const reef_plan *plan, const reef_input *input, const reef_report *report,
@@ -186,14 +206,16 @@ static reef_status check_input(const reef_plan *plan, const reef_input *input, c
         return rfi_fail(error, REEF_E_ARG, "self = %td is not one of the rows 0 to %td", input->self, plan->rows - 1);
     }
     if ((plan->needs & REEF_NEED_SELF) && !input->has_self) {
-        return rfi_fail(error, REEF_E_ARG, "%s with keep_self must be told which row is the receiver's own (self)",
-                        plan->rule->name);
+        return rfi_fail(error, REEF_E_ARG,
+                        "%s with keep_self needs to know which row is the receiver's own (set self in reef_input)",
+                        plan->rule->kind.name);
     }
     if (!(input->step >= 0) || !isfinite(input->step)) {
-        return rfi_fail(error, REEF_E_ARG, "step = %g; a step size is finite and positive, or 0: unknown", input->step);
+        return rfi_fail(error, REEF_E_ARG, "step = %g; a step size must be finite and positive, or 0 if unknown",
+                        input->step);
     }
     if (input->state && !rfi_state_fits(input->state, plan)) {
-        return rfi_fail(error, REEF_E_ARG, "the state was made for another shape than the plan");
+        return rfi_fail(error, REEF_E_ARG, "the state was created for a shape other than the plan's");
     }
     return rfi_report_fits(report, plan->rows, error);
 }
@@ -205,9 +227,10 @@ reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_repor
     }
     plan->begun = false;
     reef_status status = check_input(plan, input, report, error);
-    if (status == REEF_OK) {
-        status = read_weights(plan, input->weights, error);
+    if (status != REEF_OK) {
+        return status;
     }
+    status = read_weights(plan, input->weights, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -219,13 +242,14 @@ reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_repor
     for (ptrdiff_t l = 0; l < plan->rows; l++) {
         plan->m.reason[l] = plan->m.weights[l] > 0 ? REEF_USED : REEF_ZERO_WEIGHT;
     }
-    status = rfi_plan_select(plan, error);
-    plan->begun = status == REEF_OK;
-    return status;
+    return select_rows(plan, error);
 }
 
 bool reef_plan_suspect(const reef_plan *plan)
 {
+    if (!plan) {
+        return false;
+    }
     return atomic_load(&((reef_plan *)(uintptr_t)plan)->any_suspect);
 }
 
@@ -257,28 +281,55 @@ static reef_status refuse_rows(const reef_plan *plan, reef_error *error)
     }
     int64_t id = plan->input.ids ? plan->input.ids[first] : first;
     return rfi_fail(error, REEF_E_NONFINITE,
-                    "%td of %td rows hold NaN or Inf, the first of agent %lld, and the policy is nan=error", bad,
-                    plan->n_positive, (long long)id);
+                    "%td of %td inputs contain NaN or Inf (the first is from agent %lld), and the policy is nan=error",
+                    bad, plan->n_positive, (long long)id);
+}
+
+static void leave_out(reef_plan *plan, ptrdiff_t row)
+{
+    if (plan->m.reason[row] == REEF_USED) {
+        plan->m.reason[row] = REEF_NONFINITE;
+        plan->dropped++;
+    }
 }
 
 reef_status reef_plan_drop(reef_plan *plan, reef_error *error)
 {
     if (!plan || !plan->begun) {
-        return rfi_fail(error, REEF_E_ORDER, "reef_plan_drop: no aggregation was begun");
+        return rfi_fail(error, REEF_E_ORDER,
+                        "reef_plan_drop: no aggregation is in progress; call reef_plan_begin first");
     }
     if (plan->agg->nan == RFI_NAN_ERROR) {
         plan->begun = false;
         return refuse_rows(plan, error);
     }
     for (ptrdiff_t l = 0; l < plan->rows; l++) {
-        if (plan->m.reason[l] == REEF_USED && atomic_load(&plan->m.suspect[l])) {
-            plan->m.reason[l] = REEF_NONFINITE;
-            plan->dropped++;
+        if (atomic_load(&plan->m.suspect[l])) {
+            leave_out(plan, l);
         }
     }
-    reef_status status = rfi_plan_select(plan, error);
-    plan->begun = status == REEF_OK;
-    return status;
+    return select_rows(plan, error);
+}
+
+reef_status rfi_plan_exclude(reef_plan *plan, const bool *rows, reef_error *error)
+{
+    ptrdiff_t before = plan->dropped;
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        if (rows[l]) {
+            leave_out(plan, l);
+        }
+    }
+    return plan->dropped > before ? select_rows(plan, error) : REEF_OK;
+}
+
+ptrdiff_t rfi_plan_dropped(const reef_plan *plan)
+{
+    return plan->dropped;
+}
+
+bool rfi_plan_uses(const reef_plan *plan, ptrdiff_t row)
+{
+    return plan->m.reason[row] == REEF_USED;
 }
 
 reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
@@ -288,17 +339,20 @@ reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t s
         return rfi_fail(error, REEF_E_ARG, "the %s is NULL", plan ? "array of rows" : "plan");
     }
     if (!plan->begun) {
-        return rfi_fail(error, REEF_E_ORDER, "no aggregation was begun on this plan; call reef_plan_begin first");
+        return rfi_fail(error, REEF_E_ORDER, "no aggregation is in progress on this plan; call reef_plan_begin first");
     }
     if (worker < 0 || worker >= plan->worker_count) {
-        return rfi_fail(error, REEF_E_ARG, "worker %td; the plan has %td", worker, plan->worker_count);
+        return rfi_fail(error, REEF_E_ARG, "there is no worker %td; the plan has %td workers", worker,
+                        plan->worker_count);
     }
     if (segment < 0 || segment >= plan->segments) {
-        return rfi_fail(error, REEF_E_ARG, "segment %td; the plan has %td", segment, plan->segments);
+        return rfi_fail(error, REEF_E_ARG, "there is no segment %td; the plan has %td segments", segment,
+                        plan->segments);
     }
     ptrdiff_t length = plan->m.lengths[segment];
     if (m0 < 0 || m0 >= m1 || m1 > length) {
-        return rfi_fail(error, REEF_E_ARG, "range %td to %td of a segment with %td coordinates", m0, m1, length);
+        return rfi_fail(error, REEF_E_ARG, "the range %td to %td is outside a segment of %td coordinates", m0, m1,
+                        length);
     }
     const rfi_worker *w = &plan->m.workers[worker];
     bool goes_on = w->open_segment == segment && w->open_at == m0;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "num/order.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -110,13 +111,13 @@ static reef_column column_of(const job *j, ptrdiff_t n)
     column.single = plan->dtype == REEF_F32;
     column.floor = j->floor;
     column.tuned = j->share || n < rows ? tune(plan, w->a, n, column.equal) : j->tuned;
-    ptrdiff_t liars = plan->liars[plan->agg->count - 1];
+    ptrdiff_t malicious_count = plan->malicious_count[plan->agg->count - 1];
     if (!j->share && n < rows) { /* holes: each was one of the liars */
-        liars = liars > rows - n ? liars - (rows - n) : 0;
-        ptrdiff_t most = plan->rule->bound ? plan->rule->bound(plan->params, n) : liars;
-        liars = liars < most ? liars : most;
+        malicious_count = malicious_count > rows - n ? malicious_count - (rows - n) : 0;
+        ptrdiff_t most = plan->rule->bound ? plan->rule->bound(plan->params, n) : malicious_count;
+        malicious_count = malicious_count < most ? malicious_count : most;
     }
-    column.f = liars;
+    column.f = malicious_count;
     return column;
 }
 
@@ -295,6 +296,7 @@ static reef_status combine_scalar(const job *j, ptrdiff_t from, ptrdiff_t to)
 /* One coordinate by the scalar rule: the result, or only its report (silent). */
 static reef_status finish_one(const job *j, ptrdiff_t m, bool silent)
 {
+    assert(m >= j->m0 && m < j->plan->m.lengths[j->segment]);
     job one = *j;
     one.silent = silent;
     return combine_scalar(&one, m, m + 1);
@@ -304,6 +306,7 @@ static reef_status finish_one(const job *j, ptrdiff_t m, bool silent)
  * wanted. */
 static reef_status finish_span(const job *j, ptrdiff_t from, ptrdiff_t count, ptrdiff_t hard, bool reported)
 {
+    assert(hard >= 0 && hard <= count && count <= RFI_SPAN_MAX);
     const reef_plan *plan = j->plan;
     bool report_all = plan->report && !reported;
     const int32_t *list = j->worker->hard; /* ascending */
@@ -348,7 +351,7 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
                       .single = plan->dtype == REEF_F32,
                       .n = plan->n_raw,
                       .count = to - from,
-                      .f = plan->liars[0],
+                      .f = plan->malicious_count[0],
                       .self = plan->self,
                       .tuned = j->tuned,
                       .floor = j->floor,
@@ -443,7 +446,7 @@ static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool
     return hard;
 }
 
-/* Behind pre-aggregators: chunk by chunk. Reports are the scalar rule's. */
+/* Behind pre-aggregators: chunk by chunk. */
 static reef_status combine_mixed(const job *j, ptrdiff_t from, ptrdiff_t to)
 {
     const reef_plan *plan = j->plan;
@@ -454,15 +457,17 @@ static reef_status combine_mixed(const job *j, ptrdiff_t from, ptrdiff_t to)
         for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
             j->worker->rows_mixed[p] = j->worker->used[p];
         }
+        bool reported = plan->report && !rfi_report_wants_shares(plan->report);
         ptrdiff_t hard =
-            rfi_span_mixed(plan, j->worker, j->worker->rows_mixed, count, j->tuned, j->floor, out_at(j, m));
-        status = hard < 0 ? combine_scalar(j, m, m + count) : finish_span(j, m, count, hard, false);
+            rfi_span_mixed(plan, j->worker, j->worker->rows_mixed, count, j->tuned, j->floor, out_at(j, m), &reported);
+        status = hard < 0 ? combine_scalar(j, m, m + count) : finish_span(j, m, count, hard, reported);
     }
     return status;
 }
 
 static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
 {
+    assert(from < to && from / RFI_TILE == (to - 1) / RFI_TILE);
     if (j->plan->wide) {
         return combine_mixed(j, from, to);
     }
@@ -582,7 +587,7 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
         return status;
     }
     if (plan->pass < plan->passes) {
-        return rfi_fail(error, REEF_E_ORDER, "%td of %td passes are solved; observe and solve the rest first",
+        return rfi_fail(error, REEF_E_ORDER, "only %td of %td passes are solved; observe and solve the others first",
                         plan->pass, plan->passes);
     }
     if (!out) {

@@ -6,6 +6,7 @@
 #include "agg/plan.h"
 #include "num/order.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -55,6 +56,7 @@ ptrdiff_t rfi_space_points(const reef_plan *plan, const rfi_space *space)
 
 void rfi_fetch(reef_plan *plan, rfi_worker *worker, const void *const *rows, ptrdiff_t offset, ptrdiff_t count)
 {
+    assert(count >= 1 && count <= RFI_CHUNK && offset >= 0);
     bool keep_row = plan->agg->nan == RFI_NAN_DROP_COORDINATE;
     double smallest = rfi_smallest_normal(plan->dtype);
     for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
@@ -123,6 +125,7 @@ static double centre_value(const reef_plan *plan, rfi_worker *worker, ptrdiff_t 
 ptrdiff_t rfi_column_points(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t t, ptrdiff_t segment,
                             ptrdiff_t m)
 {
+    assert(t >= 0 && t < RFI_CHUNK && m >= 0 && m < plan->m.lengths[segment]);
     const double *x = worker->tile + t * plan->rows;
     const bool *hole = worker->hole + t * plan->rows;
     ptrdiff_t rows = rfi_space_rows(plan, space);

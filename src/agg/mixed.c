@@ -2,6 +2,7 @@
  * stay in the cache until the rule has seen them. */
 #include "agg/plan.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void widen(const reef_plan *plan, const void *row, ptrdiff_t count, double *to)
@@ -44,9 +45,73 @@ static void narrow(const reef_plan *plan, const double *from, ptrdiff_t count, v
     }
 }
 
-ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t count, double tuned,
-                         double floor, void *out)
+/* Coordinates at which no mixed row that a raw row is part of has a share. */
+static int64_t count_none(const reef_plan *plan, rfi_worker *w, ptrdiff_t p, ptrdiff_t count, ptrdiff_t counted)
 {
+    unsigned char *all = w->none_at + plan->rows * RFI_MIX_CHUNK;
+    bool part = false;
+    int64_t none = 0;
+    memset(all, 1, (size_t)count);
+    for (ptrdiff_t k = 0; k < plan->n_mixed; k++) {
+        if (plan->m.matrix[k * (plan->rows + 1) + p] > 0) {
+            const unsigned char *theirs = w->none_at + k * count;
+            part = true;
+            if (w->mixed_none[k] == 0) {
+                return 0;
+            }
+            for (ptrdiff_t t = 0; t < count; t++) {
+                all[t] &= theirs[t];
+            }
+        }
+    }
+    for (ptrdiff_t t = 0; t < count; t++) {
+        none += all[t];
+    }
+    return part ? none : counted;
+}
+
+/* From mixed rows to raw ones: shares go through the matrix, as in combine.c one by one. */
+static void report_mixed(const reef_plan *plan, rfi_worker *w, ptrdiff_t count, ptrdiff_t counted)
+{
+    double *sum = rfi_treesum_leaf(&w->trust);
+    for (ptrdiff_t p = 0; p <= plan->n_raw; p++) {
+        for (ptrdiff_t k = 0; k < plan->n_mixed; k++) {
+            sum[p] += w->mixed_sums[k] * plan->m.matrix[k * (plan->rows + 1) + p];
+        }
+    }
+    for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
+        w->rejected[p] += count_none(plan, w, p, count, counted);
+    }
+}
+
+/* Where the rule's report of the mixed rows goes. */
+static void want_report(rfi_worker *w, ptrdiff_t n, ptrdiff_t count, reef_span *span)
+{
+    memset(w->mixed_sums, 0, (size_t)n * sizeof *w->mixed_sums);
+    memset(w->mixed_none, 0, (size_t)n * sizeof *w->mixed_none);
+    memset(w->none_at, 0, (size_t)(n * count));
+    span->share = w->mixed_sums;
+    span->rejected = w->mixed_none;
+    span->none = w->none_at;
+}
+
+/* Whether the rule has given one; then it is carried over to the raw rows. */
+static bool take_report(const reef_plan *plan, rfi_worker *w, const reef_span *span, ptrdiff_t counted)
+{
+    if (!span->fair && !(span->reported && span->marked)) {
+        return false;
+    }
+    for (ptrdiff_t k = 0; span->fair && k < span->n; k++) {
+        w->mixed_sums[k] = (double)counted * span->a[k];
+    }
+    report_mixed(plan, w, span->count, counted);
+    return true;
+}
+
+ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t count, double tuned,
+                         double floor, void *out, bool *reported)
+{
+    assert(count >= 1 && count <= RFI_MIX_CHUNK && plan->wide);
     double *mixed = w->mixed + plan->n_raw * RFI_MIX_CHUNK;
     double *result = w->mixed + 2 * plan->rows * RFI_MIX_CHUNK;
     bool usable = true;
@@ -65,7 +130,7 @@ ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const
                       .equal = plan->equal_mixed,
                       .n = plan->n_mixed,
                       .count = count,
-                      .f = plan->liars[plan->agg->count - 1],
+                      .f = plan->malicious_count[plan->agg->count - 1],
                       .self = -1,
                       .tuned = tuned,
                       .floor = floor,
@@ -73,12 +138,19 @@ ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const
                       .hard = w->hard,
                       .scratch = w->scratch,
                       .kernels = plan->wide};
+    *reported =
+        *reported &&
+        plan->equal_mixed; /* coordinates may be hard for their report alone, and get the scalar rule's result */
+    if (*reported) {
+        want_report(w, plan->n_mixed, count, &span);
+    }
     ptrdiff_t hard = usable ? plan->rule->span(plan->params, &span) : -1;
     rfi_flush_end(flush);
     if (hard >= 0) {
         narrow(plan, result, count, out);
     }
-    if (hard >= 0 && !plan->report) {
+    *reported = *reported && hard >= 0 && take_report(plan, w, &span, count - hard);
+    if (hard >= 0 && (*reported || !plan->report)) {
         w->iterations += span.iterations;
         w->solved += count - hard;
         w->max_iterations = span.max_iterations > w->max_iterations ? span.max_iterations : w->max_iterations;

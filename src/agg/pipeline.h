@@ -10,8 +10,8 @@ typedef enum rfi_nan_policy { RFI_NAN_DROP_ROW, RFI_NAN_DROP_COORDINATE, RFI_NAN
 
 typedef struct rfi_stage {
     const reef_rule *rule;
-    void *params;            /* owned */
-    const reef_field *liars; /* the rule's f field, or NULL */
+    void *params;                      /* owned */
+    const reef_field *malicious_count; /* the rule's f field, or NULL */
 } rfi_stage;
 
 struct reef_agg {
@@ -22,6 +22,6 @@ struct reef_agg {
 };
 
 /* Liars a stage expects among n rows by its own setting; 0 for rules without f. */
-ptrdiff_t rfi_stage_liars(const rfi_stage *stage, ptrdiff_t n);
+ptrdiff_t rfi_stage_malicious(const rfi_stage *stage, ptrdiff_t n);
 
 #endif

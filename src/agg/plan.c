@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Memory that Gram sums of different slots may take together, beyond the one slot every segment needs. */
@@ -25,13 +26,13 @@ static reef_status check_shape(const reef_agg *agg, const reef_shape *shape, ree
         return rfi_fail(error, REEF_E_ARG, "K = %td rows; there must be at least one", shape->rows);
     }
     if (shape->segments < 1 || !shape->lengths) {
-        return rfi_fail(error, REEF_E_ARG, "a shape has at least one segment, and their lengths");
+        return rfi_fail(error, REEF_E_ARG, "a shape needs at least one segment, and the length of each");
     }
     if (shape->dtype != REEF_F32 && shape->dtype != REEF_F64) {
-        return rfi_fail(error, REEF_E_ARG, "dtype %d is unknown; REEF_F32 and REEF_F64 are", (int)shape->dtype);
+        return rfi_fail(error, REEF_E_ARG, "unknown dtype %d; use REEF_F32 or REEF_F64", (int)shape->dtype);
     }
     if (shape->workers < 0 || shape->workers > 4096) {
-        return rfi_fail(error, REEF_E_ARG, "workers = %td; 0 to 4096 are possible", shape->workers);
+        return rfi_fail(error, REEF_E_ARG, "workers = %td is out of range; 0 to 4096 are possible", shape->workers);
     }
     ptrdiff_t total = 0;
     ptrdiff_t bytes = 0;
@@ -41,11 +42,11 @@ static reef_status check_shape(const reef_agg *agg, const reef_shape *shape, ree
                             shape->lengths[s], s);
         }
         if (!rfi_add(total, shape->lengths[s], &total)) {
-            return rfi_fail(error, REEF_E_OVERFLOW, "the lengths of the segments overflow when added");
+            return rfi_fail(error, REEF_E_OVERFLOW, "the sum of the segment lengths overflows");
         }
     }
     if (!rfi_mul(total, shape->rows, &bytes) || !rfi_mul(bytes, (ptrdiff_t)sizeof(double), &bytes)) {
-        return rfi_fail(error, REEF_E_OVERFLOW, "K x M = %td x %td numbers do not fit in memory addresses", shape->rows,
+        return rfi_fail(error, REEF_E_OVERFLOW, "K x M = %td x %td numbers exceed the address space", shape->rows,
                         total);
     }
     return REEF_OK;
@@ -144,6 +145,7 @@ static void choose_grain(reef_plan *plan)
         plan->grain = PTRDIFF_MAX;
     }
     plan->piece = plan->scope > 0 ? block : RFI_TILE;
+    assert(plan->grain == PTRDIFF_MAX || (plan->grain % slot == 0 && plan->grain % plan->piece == 0));
 }
 
 static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
@@ -166,10 +168,20 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     ptrdiff_t stride = plan->recalls ? plan->recall.chunk : RFI_GRAM_STRIDE;
     w->centred_rows = rfi_arena_take(arena, fast ? centred : 0, stride, sizeof(double));
     w->medians = rfi_arena_take(arena, fast && centred ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
+    ptrdiff_t single = fast && plan->kernels->gram_single ? gram : 0;
+    w->single_rows = (void *)w->centred_rows; /* never needed at the same time: gram.c */
+    w->single_sums = rfi_arena_take(arena, single ? packed : 0, 1, sizeof(double));
+    w->repaired_sums = rfi_arena_take(arena, single ? rfi_packed_length(gram / 2) : 0, 1, sizeof(double));
+    w->close_rows = rfi_arena_take(arena, single, 1, sizeof(void *));
+    w->close_points = rfi_arena_take(arena, single ? single + 1 : 0, 1, sizeof(ptrdiff_t));
+    w->close = rfi_arena_take(arena, single, 1, sizeof(bool));
     bool sketches = plan->recalls && plan->recall.sketches;
     w->room = rfi_arena_take(arena, sketches ? k : 0, RFI_RESIDUAL_ROOM(1) + 1 + RFI_SKETCH_GROUP, sizeof(double));
     w->signs = rfi_arena_take(arena, sketches ? RFI_SPAN_MAX : 0, 1, sizeof(double));
     w->mixed = rfi_arena_take(arena, plan->wide ? 2 * k + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
+    w->mixed_sums = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(double));
+    w->mixed_none = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(int64_t));
+    w->none_at = rfi_arena_take(arena, plan->wide ? k + 1 : 0, RFI_MIX_CHUNK, 1);
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));
     w->hole = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(bool));
     w->points = rfi_arena_take(arena, points, 1, sizeof(double));
@@ -208,6 +220,7 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     m->offsets = rfi_arena_take(arena, plan->segments + 1, 1, sizeof(ptrdiff_t));
     m->lengths = rfi_arena_take(arena, plan->segments, 1, sizeof(ptrdiff_t));
     m->slot_starts = rfi_arena_take(arena, plan->segments + 1, 1, sizeof(ptrdiff_t));
+    m->parts = rfi_arena_take(arena, plan->segments + 1, 1, sizeof(ptrdiff_t));
     m->weights = rfi_arena_take(arena, k, 1, sizeof(double));
     m->raw_weights = rfi_arena_take(arena, k, 1, sizeof(double));
     m->mixed_weights = rfi_arena_take(arena, k, 1, sizeof(double));
@@ -236,7 +249,7 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     }
 }
 
-static void describe(reef_plan *plan, const reef_agg *agg, const reef_shape *shape)
+static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_shape *shape, reef_error *error)
 {
     const rfi_stage *last = last_stage(agg);
     *plan = (reef_plan){.agg = agg, .rule = last->rule, .params = last->params};
@@ -252,14 +265,16 @@ static void describe(reef_plan *plan, const reef_agg *agg, const reef_shape *sha
     for (ptrdiff_t s = 0; s < shape->segments; s++) {
         plan->total += shape->lengths[s];
     }
-    plan->recalls = plan->needs & REEF_NEED_SENDERS;
-    if (plan->recalls) {
-        rfi_recall_describe(plan);
+    plan->recalls = plan->rule->memory != NULL;
+    reef_status status = plan->recalls ? rfi_recall_describe(plan, error) : REEF_OK;
+    if (status != REEF_OK) {
+        return status;
     }
     choose_passes(plan);
     choose_slots(plan, shape);
     choose_block(plan, shape);
     choose_grain(plan);
+    return REEF_OK;
 }
 
 /* Bytes for the plan struct itself, then its memory. */
@@ -270,12 +285,15 @@ static reef_status measure(reef_plan *plan, const reef_agg *agg, const reef_shap
     if (status != REEF_OK) {
         return status;
     }
-    describe(plan, agg, shape);
+    status = describe(plan, agg, shape, error);
+    if (status != REEF_OK) {
+        return status;
+    }
     rfi_arena arena = {0};
     (void)rfi_arena_take(&arena, 1, 1, sizeof(reef_plan));
     lay_out(plan, &arena, shape);
     if (arena.overflow) {
-        return rfi_fail(error, REEF_E_OVERFLOW, "a plan for %td rows and %td segments does not fit in memory addresses",
+        return rfi_fail(error, REEF_E_OVERFLOW, "a plan for %td rows and %td segments exceeds the address space",
                         shape->rows, shape->segments);
     }
     *bytes = (size_t)arena.used + RFI_ALIGNMENT - 1; /* the caller's memory may start anywhere between cache lines */
@@ -302,6 +320,7 @@ static void fill_tables(reef_plan *plan, const reef_shape *shape)
         m->offsets[s + 1] = m->offsets[s] + length;
         m->slot_starts[s + 1] = m->slot_starts[s] + slots_of(length, plan->slot_levels);
     }
+    rfi_walk_parts(m->lengths, plan->segments, plan->grain, m->parts);
 }
 
 reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_shape *shape, void *memory, size_t bytes,
@@ -317,12 +336,12 @@ reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_sha
         return status;
     }
     if (bytes < needed) {
-        return rfi_fail(error, REEF_E_ARG, "the plan needs %zu bytes (reef_plan_size tells); %zu were given", needed,
-                        bytes);
+        return rfi_fail(error, REEF_E_ARG, "the plan needs %zu bytes (see reef_plan_size), but got %zu", needed, bytes);
     }
     rfi_arena arena = {.base = rfi_align(memory)};
     reef_plan *made = rfi_arena_take(&arena, 1, 1, sizeof *made);
     lay_out(&described, &arena, shape);
+    assert((size_t)arena.used + RFI_ALIGNMENT - 1 == needed); /* the same layout as was measured */
     *made = described;
     fill_tables(made, shape);
     if (made->worker_count > 1) {
@@ -344,7 +363,7 @@ reef_status reef_plan_create(reef_plan **plan, const reef_agg *agg, const reef_s
     }
     void *memory = rfi_allocate(agg->context, bytes);
     if (!memory) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a plan of %zu bytes", bytes);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory: the plan needs %zu bytes", bytes);
     }
     status = reef_plan_init(plan, agg, shape, memory, bytes, error);
     if (status != REEF_OK) {
@@ -368,15 +387,31 @@ void reef_plan_destroy(reef_plan **plan)
 
 ptrdiff_t reef_plan_passes(const reef_plan *plan)
 {
+    if (!plan) {
+        return 0;
+    }
     return plan->passes;
 }
 
 ptrdiff_t reef_plan_grain(const reef_plan *plan)
 {
+    if (!plan) {
+        return 0;
+    }
     return plan->grain;
 }
 
 ptrdiff_t reef_plan_piece(const reef_plan *plan)
 {
+    if (!plan) {
+        return 0;
+    }
     return plan->piece;
+}
+
+ptrdiff_t rfi_plan_unit(const reef_plan *plan, bool report)
+{
+    /* nothing is summed, solved or scaled beyond a coordinate */
+    bool anywhere = plan->passes == 0 && plan->scope <= 0 && !plan->rule->relative_floor && !report;
+    return anywhere ? RFI_TILE : plan->grain;
 }

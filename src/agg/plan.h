@@ -9,12 +9,14 @@
  *
  * Rules that remember senders have one pass too: it sums lengths and sketches of residuals instead (recall.h).
  *
- * Files: plan.c lays out memory, begin.c starts an aggregation, fetch.c reads columns, observe.c sums, solve.c turns
- * sums into shares, combine.c makes the result, apply.c is the loop around them, report.c and state.c what remains.
+ * Files: plan.c lays out memory, begin.c starts an aggregation, fetch.c reads columns, observe.c and gram.c sum, solve.c turns
+ * sums into shares, combine.c makes the result, driver.c is the loop around them (across.c over ranks, apply.c for data
+ * in memory), report.c and state.c what remains.
  */
 #ifndef RFI_AGG_PLAN_H
 #define RFI_AGG_PLAN_H
 
+#include "agg/driver.h"
 #include "agg/pipeline.h"
 #include "agg/recall.h"
 #include "base/memory.h"
@@ -29,7 +31,7 @@ enum { RFI_CHUNK = 64 };
 /* Coordinates that a Gram kernel takes at a time: a part of a tile. */
 enum { RFI_GRAM_CHUNK = 1024 };
 /* Numbers from row to row of such a chunk: a power of two would put all rows into the same few places of the cache. */
-enum { RFI_GRAM_STRIDE = RFI_GRAM_CHUNK + 8 };
+enum { RFI_GRAM_STRIDE = RFI_GRAM_CHUNK + 8, RFI_SINGLE_STRIDE = RFI_GRAM_CHUNK + 16 };
 
 /* Which rows a Gram matrix is about. */
 typedef struct rfi_space {
@@ -50,26 +52,35 @@ typedef struct rfi_worker {
     void *scratch;           /* for kernels */
     double *centred_rows;    /* (K + 2) x RFI_GRAM_STRIDE, for Gram kernels */
     double *medians;         /* RFI_GRAM_CHUNK */
+    float *single_rows;      /* the same in single precision, in the same place; so the next ones */
+    double *single_sums;     /* packed: Gram sums of a chunk */
+    double *repaired_sums;   /* packed, of half the points: those of points close together, in double precision */
+    const void **close_rows; /* K */
+    ptrdiff_t *close_points; /* K + 2 */
+    bool *close;             /* K + 2: such points */
     double *room;            /* for sketches of residuals: RFI_RESIDUAL_ROOM(K), and one set of sums */
     double *signs;           /* RFI_SPAN_MAX, with it */
     double
-        *mixed;   /* (2 K + 1) x RFI_MIX_CHUNK: raw rows, mixed rows and the result, for rules behind pre-aggregators */
-    double *tile; /* RFI_CHUNK columns of K raw values */
-    bool *hole;   /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
-    double *points;     /* K + 2 values of one column of a space */
-    bool *gap;          /* K: mixed row has no value at this column */
-    double *refill;     /* K: factor by which the rest of a mixed row stands in for its holes */
-    double *centred;    /* (K + 2) x RFI_CHUNK, for Gram sums */
-    double *share;      /* K + 2: effective weights on the points of the rule's space */
-    double *raw_share;  /* K + 1: effective weights on raw rows, and on origin or centre together */
-    double *x;          /* K: values handed to the column rule */
-    double *a;          /* K: their weights */
-    double *x_share;    /* K: its answer */
-    ptrdiff_t *where;   /* K: which point each value is */
-    double *work;       /* 4 K, for the rule */
-    ptrdiff_t *index;   /* 2 K, for the rule */
-    double *scales;     /* RFI_TILE, for scale floors relative to a tile */
-    double *block_gram; /* (K+2)^2 and, for shares solved inside combine, what solve needs */
+        *mixed; /* (2 K + 1) x RFI_MIX_CHUNK: raw rows, mixed rows and the result, for rules behind pre-aggregators */
+    double *mixed_sums;     /* K, with it: sums of the shares of mixed rows */
+    int64_t *mixed_none;    /* K: numbers of coordinates at which they have none */
+    unsigned char *none_at; /* (K + 1) x RFI_MIX_CHUNK: where that is; and the same for a raw row */
+    double *tile;           /* RFI_CHUNK columns of K raw values */
+    bool *hole;             /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
+    double *points;         /* K + 2 values of one column of a space */
+    bool *gap;              /* K: mixed row has no value at this column */
+    double *refill;         /* K: factor by which the rest of a mixed row stands in for its holes */
+    double *centred;        /* (K + 2) x RFI_CHUNK, for Gram sums */
+    double *share;          /* K + 2: effective weights on the points of the rule's space */
+    double *raw_share;      /* K + 1: effective weights on raw rows, and on origin or centre together */
+    double *x;              /* K: values handed to the column rule */
+    double *a;              /* K: their weights */
+    double *x_share;        /* K: its answer */
+    ptrdiff_t *where;       /* K: which point each value is */
+    double *work;           /* 4 K, for the rule */
+    ptrdiff_t *index;       /* 2 K, for the rule */
+    double *scales;         /* RFI_TILE, for scale floors relative to a tile */
+    double *block_gram;     /* (K+2)^2 and, for shares solved inside combine, what solve needs */
     double *block_share;
     double *solve_work;
     ptrdiff_t *solve_index;
@@ -94,6 +105,7 @@ typedef struct rfi_memory {
     ptrdiff_t *offsets;     /* segments + 1: where each starts when all are laid end to end */
     ptrdiff_t *lengths;     /* segments */
     ptrdiff_t *slot_starts; /* segments + 1 */
+    ptrdiff_t *parts;       /* segments + 1: number of each segment's first stretch of the grain */
     double *weights;        /* K: a_l, sum 1 over rows of positive weight */
     double *raw_weights;    /* K: those of the rows in use, sum 1 */
     double *mixed_weights;  /* K */
@@ -148,15 +160,15 @@ struct reef_plan {
     reef_report *report;
     ptrdiff_t n_raw, n_mixed, n_positive, dropped;
     bool equal_raw, equal_mixed;
-    ptrdiff_t liars[RFI_STAGES_MAX];
+    ptrdiff_t malicious_count[RFI_STAGES_MAX];
     ptrdiff_t self; /* row of the rule's own space that is the receiver's, or -1 */
     bool centre_known;
     bool keeps_centre; /* the state remembers the result */
     atomic_bool any_suspect;
 };
 
-/* begin.c: (re)computes everything that depends on which rows are in use. */
-reef_status rfi_plan_select(reef_plan *plan, reef_error *error);
+/* begin.c: leaves out rows that are known to hold NaN or Inf, as reef_plan_drop does with those it has met. */
+reef_status rfi_plan_exclude(reef_plan *plan, const bool *rows, reef_error *error);
 
 /* Forgets what was observed: before every pass. */
 void rfi_plan_unsee(reef_plan *plan);
@@ -172,12 +184,11 @@ ptrdiff_t rfi_column_points(reef_plan *plan, rfi_worker *worker, const rfi_space
                             ptrdiff_t m);
 double rfi_load(reef_dtype dtype, const void *base, ptrdiff_t index);
 void rfi_store(reef_dtype dtype, void *base, ptrdiff_t index, double value);
-size_t rfi_dtype_size(reef_dtype dtype);
 double rfi_smallest_normal(reef_dtype dtype);
 /* Median of the rows of worker->points that have a value. */
 double rfi_points_median(rfi_worker *worker, ptrdiff_t rows);
 
-/* observe.c: adds `count` fetched coordinates to the worker's Gram leaf. */
+/* gram.c: adds `count` fetched coordinates to the worker's Gram leaf. */
 void rfi_gram_chunk(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
                     ptrdiff_t count);
 ptrdiff_t rfi_packed_length(ptrdiff_t points);
@@ -185,13 +196,17 @@ ptrdiff_t rfi_packed_length(ptrdiff_t points);
 ptrdiff_t rfi_sum_length(const reef_plan *plan, ptrdiff_t rows, ptrdiff_t points);
 
 /* recall.c: for rules that remember senders. */
-void rfi_recall_describe(reef_plan *plan);
+reef_status rfi_recall_describe(reef_plan *plan, reef_error *error);
 void rfi_recall_lay_out(reef_plan *plan, rfi_arena *arena);
 /* Adds `count` coordinates of a tile to the worker's sums, or keeps their residuals. */
 void rfi_recall_tile(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, ptrdiff_t m, ptrdiff_t count, ptrdiff_t m0,
                      const void *const *rows);
+/* When the rows in use are known: no sender twice, the key of the sketch, room for new senders. */
+reef_status rfi_recall_begin(reef_plan *plan, reef_error *error);
 /* Shares from the sums of a pass. */
 reef_status rfi_recall_weigh(reef_plan *plan, const double *sums, double *share, reef_error *error);
+/* Hands what was learned over to the memory. */
+void rfi_recall_commit(reef_plan *plan);
 
 /* Adds coordinates m .. m + count - 1 of a tile (count <= RFI_TILE) to the worker's Gram leaf; rows point to coordinate m0. */
 void rfi_gram_tile(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t segment, ptrdiff_t m,
@@ -220,8 +235,6 @@ void rfi_report_begin(reef_plan *plan);
 void rfi_report_end(reef_plan *plan);
 /* Which tests lowered whose weight. */
 void rfi_report_tests(const reef_plan *plan);
-/* True if the shares of every coordinate are to be kept. */
-bool rfi_report_wants_shares(const reef_report *report);
 /* Keeps abar of a raw row (-1: of origin and centre) at a coordinate, if the caller wants it. */
 void rfi_report_share(reef_plan *plan, ptrdiff_t raw_row, ptrdiff_t segment, ptrdiff_t m, double share);
 
@@ -237,8 +250,8 @@ void rfi_state_commit(reef_state *state);
 rfi_senders *rfi_state_senders(const reef_state *state);
 
 /* An elementwise rule on the mixed rows of at most RFI_MIX_CHUNK coordinates, by kernels (mixed.c). `rows` point to the first of them.
- * Returns the number of hard coordinates, or -1: nothing done. */
+ * *reported: trust is wanted, and after the call whether it was given. Returns the number of hard coordinates, or -1: nothing done. */
 ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *worker, const void *const *rows, ptrdiff_t count,
-                         double tuned, double floor, void *out);
+                         double tuned, double floor, void *out, bool *reported);
 
 #endif

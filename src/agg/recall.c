@@ -1,8 +1,8 @@
 /* The plan's side of rules that remember senders: observing residuals, handing them to the rule. */
 #include "agg/recall.h"
 
-#include "agg/mref.h"
 #include "agg/plan.h"
+#include "base/error.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,38 +10,94 @@
 /* Bytes of residuals at a time: they should stay in the second cache. */
 enum { CHUNK_BYTES = 1 << 18 };
 
-void rfi_recall_describe(reef_plan *plan)
+/* Whether the library can keep what the rule asks for. */
+static reef_status check_sizes(const reef_plan *plan, reef_error *error)
+{
+    const reef_memory_sizes *z = &plan->recall.sizes;
+    const ptrdiff_t least = 16;
+    const ptrdiff_t most = 1024;
+    bool power = z->numbers >= least && z->numbers <= most && (z->numbers & (z->numbers - 1)) == 0;
+    if (z->numbers != plan->total && !(power && z->numbers < plan->total)) {
+        return rfi_fail(error, REEF_E_RANGE,
+                        "%s keeps %td numbers of residuals of %td; it can keep all, or a power of two from %td to %td",
+                        plan->rule->kind.name, z->numbers, plan->total, least, most);
+    }
+    bool pairs = z->pair_numbers == 0 ||
+                 (z->pair_numbers > 0 && z->pair_block > 0 && z->pair_block <= INT16_MAX && z->pair_places > 0);
+    if (z->vectors < 0 || !pairs || z->forget < 0 || !(z->largest >= 0)) {
+        return rfi_fail(error, REEF_E_RANGE, "%s does not state how much it remembers: a size is negative or missing",
+                        plan->rule->kind.name);
+    }
+    return REEF_OK;
+}
+
+reef_status rfi_recall_describe(reef_plan *plan, reef_error *error)
 {
     rfi_recall *recall = &plan->recall;
-    recall->numbers = rfi_mref_numbers(plan->params, plan->total);
+    plan->rule->memory->sizes(plan->params, plan->rows, plan->total, &recall->sizes);
+    reef_status status = check_sizes(plan, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    recall->numbers = recall->sizes.numbers;
     recall->full = recall->numbers == plan->total;
     recall->sketches = plan->kernels && !recall->full && recall->numbers == RFI_SKETCH_GROUP;
-    recall->key = rfi_mref_key(plan->params);
     recall->chunk = RFI_GRAM_CHUNK;
     while (recall->chunk > RFI_CHUNK && recall->chunk * plan->rows > CHUNK_BYTES / (ptrdiff_t)sizeof(double)) {
         recall->chunk /= 2;
     }
+    return REEF_OK;
 }
 
 void rfi_recall_lay_out(reef_plan *plan, rfi_arena *arena)
 {
     rfi_recall *recall = &plan->recall;
+    reef_recall *seen = &recall->seen;
     ptrdiff_t k = plan->rows;
-    ptrdiff_t sample = k < RFI_RECALL_SAMPLE ? k : RFI_RECALL_SAMPLE;
     recall->residual = rfi_arena_take(arena, k, recall->numbers, sizeof(double));
-    recall->average = rfi_arena_take(arena, k, recall->numbers, sizeof(double));
     recall->norm = rfi_arena_take(arena, k, 1, sizeof(double));
-    recall->clip = rfi_arena_take(arena, k, 1, sizeof(double));
-    recall->gate = rfi_arena_take(arena, k, 1, sizeof(double));
-    recall->weight = rfi_arena_take(arena, k, 1, sizeof(double));
-    recall->by_energy = rfi_arena_take(arena, k, 1, sizeof(double));
-    recall->by_copies = rfi_arena_take(arena, k, 1, sizeof(double));
-    recall->work = rfi_arena_take(arena, k, RFI_RECALL_WORK, sizeof(double));
-    recall->matrix = rfi_arena_take(arena, 2 * sample, sample, sizeof(double));
-    recall->line = rfi_arena_take(arena, 3, recall->numbers, sizeof(double));
-    recall->index = rfi_arena_take(arena, k, 3, sizeof(ptrdiff_t));
+    recall->who = rfi_arena_take(arena, k, 1, sizeof(rfi_sender));
+    recall->ids = rfi_arena_take(arena, k, 1, sizeof(int64_t));
+    recall->heard = rfi_arena_take(arena, k, 1, sizeof(int64_t));
     recall->place = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
-    recall->traces = rfi_arena_take(arena, k, 1, sizeof(rfi_trace));
+    recall->table.size = rfi_id_table_size(k);
+    recall->table.places = rfi_arena_take(arena, recall->table.size, 1, sizeof(int32_t));
+    seen->age = rfi_arena_take(arena, k, 1, sizeof(int64_t));
+    seen->records = rfi_arena_take(arena, k, (ptrdiff_t)recall->sizes.record, 1);
+    seen->shared = rfi_arena_take(arena, (ptrdiff_t)recall->sizes.shared, 1, 1);
+    seen->factor = rfi_arena_take(arena, k, plan->rule->memory->factor_count, sizeof(double));
+    seen->work = rfi_arena_take(arena, (ptrdiff_t)recall->sizes.work, 1, 1);
+}
+
+static int64_t id_of(const reef_plan *plan, ptrdiff_t l)
+{
+    ptrdiff_t row = plan->m.active[l];
+    return plan->input.ids ? plan->input.ids[row] : row;
+}
+
+reef_status rfi_recall_begin(reef_plan *plan, reef_error *error)
+{
+    rfi_recall *recall = &plan->recall;
+    rfi_senders *senders = plan->input.state ? rfi_state_senders(plan->input.state) : NULL;
+    ptrdiff_t more = 0;
+    rfi_id_table_clear(&recall->table);
+    for (ptrdiff_t l = 0; l < plan->n_raw; l++) {
+        recall->who[l].id = id_of(plan, l);
+        if (!rfi_id_enter(&recall->table, recall->who, l)) {
+            return rfi_fail(error, REEF_E_ARG,
+                            "agent %lld has two rows; %s remembers senders, so each may send only one",
+                            (long long)recall->who[l].id, plan->rule->kind.name);
+        }
+        more += senders && rfi_senders_find(senders, recall->who[l].id) < 0;
+    }
+    uint64_t seed = senders ? senders->seed : 0;
+    recall->seen.seed = seed;
+    recall->key = plan->rule->memory->key ? plan->rule->memory->key(plan->params, seed) : seed;
+    if (senders && !rfi_senders_reserve(senders, senders->count + more, plan->n_raw)) {
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory: cannot remember %td senders in addition to %td", more,
+                        senders->count);
+    }
+    return REEF_OK;
 }
 
 /* Residuals of a chunk by the kernels; false if the scalar code must do it. */
@@ -159,54 +215,77 @@ void rfi_recall_tile(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, ptr
 
 /* ---- solving ---- */
 
-/* A sender that is heard for the first time, or again after so long that the old averages say nothing. */
-static rfi_trace new_trace(int64_t id)
-{
-    rfi_trace trace = {.id = id, .tail = RFI_MREF_TAIL_START};
-    for (int j = 0; j < RFI_WINDOWS; j++) {
-        for (int i = 0; i < RFI_BY_COUNT; i++) {
-            trace.factor[j][i] = 1;
-        }
-    }
-    return trace;
-}
-
-static void remember(reef_plan *plan)
-{
-    rfi_recall *recall = &plan->recall;
-    const rfi_senders *senders = plan->input.state ? rfi_state_senders(plan->input.state) : NULL;
-    int64_t forget = ((const rfi_mref_params *)plan->params)->forget;
-    recall->senders = senders;
-    recall->rounds = (senders ? senders->rounds : 0) + 1;
-    for (int j = 0; j < RFI_WINDOWS; j++) {
-        recall->spread[j] = senders ? senders->spread[j] : 0;
-        recall->separation[j] = senders ? senders->separation[j] : 0;
-    }
-    for (ptrdiff_t l = 0; l < recall->n; l++) {
-        ptrdiff_t row = plan->m.active[l];
-        int64_t id = plan->input.ids ? plan->input.ids[row] : row;
-        ptrdiff_t place = senders ? rfi_senders_find(senders, id) : -1;
-        bool known = place >= 0 && recall->rounds - senders->traces[place].seen <= forget;
-        recall->place[l] = place;
-        recall->traces[l] = known ? senders->traces[place] : new_trace(id);
-        recall->traces[l].age++;
-        recall->traces[l].seen = recall->rounds;
-    }
-}
-
 /* Lengths, and sketches where the sums hold them. A row out of reach has no direction: what it did is left to its length. */
-static void read_sums(rfi_recall *recall, const double *sums)
+static void read_sums(rfi_recall *recall, ptrdiff_t n, const double *sums)
 {
     size_t width = (size_t)recall->numbers * sizeof(double);
-    for (ptrdiff_t l = 0; l < recall->n; l++) {
+    for (ptrdiff_t l = 0; l < n; l++) {
         double *residual = recall->residual + l * recall->numbers;
         recall->norm[l] = sqrt(sums[l]);
         if (!isfinite(recall->norm[l])) {
             recall->norm[l] = INFINITY;
             memset(residual, 0, width);
         } else if (!recall->full) {
-            memcpy(residual, sums + recall->n + l * recall->numbers, width);
+            memcpy(residual, sums + n + l * recall->numbers, width);
         }
+    }
+}
+
+/* The sender of row l, as it is remembered. */
+static void remember_sender(reef_plan *plan, const rfi_senders *senders, ptrdiff_t l)
+{
+    rfi_recall *recall = &plan->recall;
+    const reef_memory *memory = plan->rule->memory;
+    size_t size = recall->sizes.record;
+    unsigned char *record = (unsigned char *)recall->seen.records + (size_t)l * size;
+    int64_t forget = recall->sizes.forget;
+    recall->ids[l] = id_of(plan, l);
+    ptrdiff_t place = senders ? rfi_senders_find(senders, recall->ids[l]) : -1;
+    if (place >= 0 && forget > 0 && recall->seen.rounds - senders->who[place].heard > forget) {
+        place = -1;
+    }
+    recall->place[l] = place;
+    recall->heard[l] = place >= 0 ? senders->who[place].heard : 0;
+    recall->seen.age[l] = 1 + (place >= 0 ? senders->who[place].age : 0);
+    if (place >= 0) {
+        memcpy(record, senders->records + (size_t)place * size, size);
+        return;
+    }
+    memset(record, 0, size);
+    if (memory->start) {
+        memory->start(plan->params, record);
+    }
+}
+
+static void remember(reef_plan *plan)
+{
+    rfi_recall *recall = &plan->recall;
+    reef_recall *seen = &recall->seen;
+    rfi_senders *senders = plan->input.state ? rfi_state_senders(plan->input.state) : NULL;
+    seen->n = plan->n_raw;
+    seen->numbers = recall->numbers;
+    seen->self = plan->self;
+    seen->step = plan->input.step;
+    seen->rounds = (senders ? senders->rounds : 0) + 1;
+    seen->residual = recall->residual;
+    seen->norm = recall->norm;
+    seen->ids = recall->ids;
+    seen->heard = recall->heard;
+    seen->place = recall->place;
+    seen->number = recall->number;
+    seen->memory = senders;
+    seen->idle = false;
+    memset(recall->number, 0, sizeof recall->number);
+    if (senders) {
+        memcpy(seen->shared, senders->shared, recall->sizes.shared);
+    } else {
+        memset(seen->shared, 0, recall->sizes.shared);
+    }
+    for (ptrdiff_t i = 0; i < seen->n * plan->rule->memory->factor_count; i++) {
+        seen->factor[i] = 1;
+    }
+    for (ptrdiff_t l = 0; l < seen->n; l++) {
+        remember_sender(plan, senders, l);
     }
 }
 
@@ -214,21 +293,39 @@ reef_status rfi_recall_weigh(reef_plan *plan, const double *sums, double *share,
 {
     rfi_recall *recall = &plan->recall;
     rfi_worker *worker = &plan->m.workers[0];
-    recall->n = plan->n_raw;
-    recall->self = plan->self;
-    recall->step = plan->input.step;
-    read_sums(recall, sums);
+    read_sums(recall, plan->n_raw, sums);
     remember(plan);
-    const reef_points points = {.n = recall->n,
-                                .count = recall->n,
+    const reef_points points = {.n = plan->n_raw,
+                                .count = plan->n_raw,
                                 .origin = -1,
                                 .centre = -1,
                                 .a = plan->m.raw_weights,
                                 .equal = plan->equal_raw,
+                                .f = plan->malicious_count[plan->agg->count - 1],
                                 .size = (double)plan->total,
                                 .round = plan->input.round,
-                                .recall = recall};
+                                .recall = &recall->seen};
     reef_effort effort = {0, true};
+    reef_status status = plan->rule->weigh(plan->params, &points, share, &effort, error);
+    worker->iterations += effort.iterations;
     worker->solved++;
-    return plan->rule->weigh(plan->params, &points, share, &effort, error);
+    worker->unconverged += !effort.converged;
+    worker->max_iterations = effort.iterations > worker->max_iterations ? effort.iterations : worker->max_iterations;
+    return status;
+}
+
+void rfi_recall_commit(reef_plan *plan)
+{
+    rfi_recall *recall = &plan->recall;
+    if (!recall->seen.memory || recall->seen.idle) {
+        return;
+    }
+    for (ptrdiff_t l = 0; l < recall->seen.n; l++) { /* whatever the rule made of it */
+        int64_t *age = &recall->seen.age[l];
+        *age = *age < 1 ? 1 : (*age > recall->seen.rounds ? recall->seen.rounds : *age);
+    }
+    rfi_senders_commit(recall->seen.memory, &recall->seen, recall->place);
+    if (plan->rule->memory->commit) {
+        plan->rule->memory->commit(plan->params, &recall->seen);
+    }
 }

@@ -12,8 +12,9 @@ struct reef_report {
     double *trust;    /* rows */
     double *rejected; /* rows */
     unsigned char *reason;
-    double *shares; /* the caller's, or NULL */
-    double *centre; /* the caller's, or NULL */
+    double *shares;   /* the caller's, or NULL */
+    double *centre;   /* the caller's, or NULL */
+    double *segments; /* segments x rows, the caller's, or NULL */
     double centre_share;
     double mean_iterations;
     int max_iterations;
@@ -22,11 +23,12 @@ struct reef_report {
     ptrdiff_t dropped;
     ptrdiff_t dominant;
     double efficiency;
-    double *factors; /* rows x REEF_TESTS */
-    reef_window windows[REEF_WINDOWS];
+    const reef_memory *told; /* by the rule of the last aggregation; NULL: it has no diagnostics */
+    double *factors;         /* rows x REEF_FACTORS_MAX */
+    double numbers[REEF_NUMBERS_MAX];
 };
 
-reef_status reef_report_create_in(reef_context *context, reef_report **report, ptrdiff_t rows, reef_error *error)
+reef_status reef_report_create(reef_context *context, reef_report **report, ptrdiff_t rows, reef_error *error)
 {
     if (!report || rows < 1) {
         return rfi_fail(error, REEF_E_ARG, report ? "a report needs at least one row" : "report is NULL");
@@ -38,16 +40,16 @@ reef_status reef_report_create_in(reef_context *context, reef_report **report, p
         reef_report *head = rfi_arena_take(&sizes, 1, 1, sizeof *head);
         parts.trust = rfi_arena_take(&sizes, rows, 1, sizeof(double));
         parts.rejected = rfi_arena_take(&sizes, rows, 1, sizeof(double));
-        parts.factors = rfi_arena_take(&sizes, rows, REEF_TESTS, sizeof(double));
+        parts.factors = rfi_arena_take(&sizes, rows, REEF_FACTORS_MAX, sizeof(double));
         parts.reason = rfi_arena_take(&sizes, rows, 1, 1);
         if (sizes.overflow) {
-            return rfi_fail(error, REEF_E_OVERFLOW, "a report for %td rows does not fit in memory addresses", rows);
+            return rfi_fail(error, REEF_E_OVERFLOW, "a report for %td rows exceeds the address space", rows);
         }
         if (round == 0) {
             size_t bytes = (size_t)sizes.used;
             sizes = (rfi_arena){.base = rfi_allocate(context, bytes)};
             if (!sizes.base) {
-                return rfi_fail(error, REEF_E_NOMEM, "no memory for a report on %td rows", rows);
+                return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a report on %td rows", rows);
             }
             memset(sizes.base, 0, bytes);
         } else {
@@ -57,11 +59,6 @@ reef_status reef_report_create_in(reef_context *context, reef_report **report, p
     }
     *report = made;
     return REEF_OK;
-}
-
-reef_status reef_report_create(reef_report **report, ptrdiff_t rows, reef_error *error)
-{
-    return reef_report_create_in(NULL, report, rows, error);
 }
 
 void reef_report_destroy(reef_report **report)
@@ -76,112 +73,214 @@ void reef_report_destroy(reef_report **report)
 
 void reef_report_keep_shares(reef_report *report, double *shares, double *centre)
 {
+    if (!report) {
+        return;
+    }
     report->shares = shares;
     report->centre = centre;
 }
 
+void reef_report_keep_segments(reef_report *report, double *trust)
+{
+    if (!report) {
+        return;
+    }
+    report->segments = trust;
+}
+
 const double *reef_report_trust(const reef_report *report)
 {
+    if (!report) {
+        return NULL;
+    }
     return report->trust;
 }
 
 const double *reef_report_rejected(const reef_report *report)
 {
+    if (!report) {
+        return NULL;
+    }
     return report->rejected;
 }
 
 reef_reason reef_report_reason(const reef_report *report, ptrdiff_t row)
 {
+    if (!report) {
+        return REEF_USED;
+    }
     return row >= 0 && row < report->rows ? (reef_reason)report->reason[row] : REEF_ZERO_WEIGHT;
 }
 
 ptrdiff_t reef_report_dropped(const reef_report *report)
 {
+    if (!report) {
+        return 0;
+    }
     return report->dropped;
 }
 
 int64_t reef_report_masked(const reef_report *report)
 {
+    if (!report) {
+        return 0;
+    }
     return report->masked;
 }
 
 double reef_report_centre_share(const reef_report *report)
 {
+    if (!report) {
+        return NAN;
+    }
     return report->centre_share;
 }
 
 double reef_report_efficiency(const reef_report *report)
 {
+    if (!report) {
+        return NAN;
+    }
     return report->efficiency;
 }
 
 ptrdiff_t reef_report_dominant(const reef_report *report)
 {
+    if (!report) {
+        return -1;
+    }
     return report->dominant;
 }
 
 double reef_report_mean_iterations(const reef_report *report)
 {
+    if (!report) {
+        return NAN;
+    }
     return report->mean_iterations;
 }
 
 int reef_report_max_iterations(const reef_report *report)
 {
+    if (!report) {
+        return 0;
+    }
     return report->max_iterations;
 }
 
 int64_t reef_report_unconverged(const reef_report *report)
 {
+    if (!report) {
+        return 0;
+    }
     return report->unconverged;
 }
 
-double reef_report_factor(const reef_report *report, ptrdiff_t row, reef_test test)
+ptrdiff_t reef_report_factor_count(const reef_report *report)
 {
-    bool exists = row >= 0 && row < report->rows && test >= 0 && test < REEF_TESTS;
-    return exists ? report->factors[row * REEF_TESTS + test] : 1;
+    if (!report) {
+        return 0;
+    }
+    return report->told ? report->told->factor_count : 0;
 }
 
-reef_test reef_report_cause(const reef_report *report, ptrdiff_t row)
+static bool is_factor(const reef_report *report, ptrdiff_t i)
 {
-    reef_test cause = REEF_TESTS;
+    return i >= 0 && i < reef_report_factor_count(report);
+}
+
+const char *reef_report_factor_name(const reef_report *report, ptrdiff_t factor)
+{
+    if (!report) {
+        return NULL;
+    }
+    return is_factor(report, factor) ? report->told->factors[factor].name : NULL;
+}
+
+const char *reef_report_factor_meaning(const reef_report *report, ptrdiff_t factor)
+{
+    if (!report) {
+        return NULL;
+    }
+    return is_factor(report, factor) ? report->told->factors[factor].meaning : NULL;
+}
+
+double reef_report_factor(const reef_report *report, ptrdiff_t row, ptrdiff_t factor)
+{
+    if (!report) {
+        return NAN;
+    }
+    bool exists = row >= 0 && row < report->rows && is_factor(report, factor);
+    return exists ? report->factors[row * REEF_FACTORS_MAX + factor] : 1;
+}
+
+ptrdiff_t reef_report_cause(const reef_report *report, ptrdiff_t row)
+{
+    if (!report) {
+        return -1;
+    }
+    ptrdiff_t cause = -1;
     double least = 1;
-    for (int test = 0; test < REEF_TESTS; test++) {
-        double factor = reef_report_factor(report, row, (reef_test)test);
-        cause = factor < least ? (reef_test)test : cause;
+    for (ptrdiff_t i = 0; i < reef_report_factor_count(report); i++) {
+        double factor = reef_report_factor(report, row, i);
+        cause = factor < least ? i : cause;
         least = factor < least ? factor : least;
     }
     return cause;
 }
 
-const char *reef_test_name(reef_test test)
-{
-    static const char *const names[REEF_TESTS] = {"gate",  "short window", "middle window", "long window",
-                                                  "split", "rhythm",       "energy",        "copies"};
-    return (int)test >= 0 && test < REEF_TESTS ? names[test] : NULL;
-}
-
 size_t reef_report_explain(const reef_report *report, ptrdiff_t row, char *text, size_t size)
 {
-    reef_test cause = reef_report_cause(report, row);
+    if (!report) {
+        return rfi_no_text(text, size);
+    }
+    ptrdiff_t cause = reef_report_cause(report, row);
     size_t used = 0;
     if (size > 0) {
         text[0] = '\0';
     }
-    if (cause == REEF_TESTS) {
-        return 0;
+    if (cause >= 0) {
+        rfi_append(text, size, &used, "%s leaves %.2f", reef_report_factor_name(report, cause),
+                   reef_report_factor(report, row, cause));
     }
-    if (cause >= REEF_TEST_SHORT && cause <= REEF_TEST_LONG) { /* its length says more than its name */
-        rfi_append(text, size, &used, "window %lld", (long long)report->windows[cause - REEF_TEST_SHORT].rounds);
-    } else {
-        rfi_append(text, size, &used, "%s", reef_test_name(cause));
-    }
-    rfi_append(text, size, &used, " leaves %.2f", reef_report_factor(report, row, cause));
     return used;
 }
 
-reef_window reef_report_window(const reef_report *report, ptrdiff_t i)
+ptrdiff_t reef_report_number_count(const reef_report *report)
 {
-    return i >= 0 && i < REEF_WINDOWS ? report->windows[i] : (reef_window){0, 0, 0};
+    if (!report) {
+        return 0;
+    }
+    return report->told ? report->told->number_count : 0;
+}
+
+static bool is_number(const reef_report *report, ptrdiff_t i)
+{
+    return i >= 0 && i < reef_report_number_count(report);
+}
+
+const char *reef_report_number_name(const reef_report *report, ptrdiff_t number)
+{
+    if (!report) {
+        return NULL;
+    }
+    return is_number(report, number) ? report->told->numbers[number].name : NULL;
+}
+
+const char *reef_report_number_meaning(const reef_report *report, ptrdiff_t number)
+{
+    if (!report) {
+        return NULL;
+    }
+    return is_number(report, number) ? report->told->numbers[number].meaning : NULL;
+}
+
+double reef_report_number(const reef_report *report, ptrdiff_t number)
+{
+    if (!report) {
+        return NAN;
+    }
+    return is_number(report, number) ? report->numbers[number] : (double)NAN;
 }
 
 bool rfi_report_wants_shares(const reef_report *report)
@@ -226,6 +325,20 @@ void rfi_report_share(reef_plan *plan, ptrdiff_t raw_row, ptrdiff_t segment, ptr
     }
 }
 
+/* The mean shares of one segment, over the rows' weights. */
+static void keep_segment(const reef_plan *plan, ptrdiff_t segment, const double *sum)
+{
+    double *trust = plan->report->segments + segment * plan->rows;
+    double length = (double)plan->m.lengths[segment];
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        trust[l] = length > 0 ? 0 : (double)NAN;
+    }
+    for (ptrdiff_t p = 0; length > 0 && p < plan->n_raw; p++) {
+        ptrdiff_t l = plan->m.active[p];
+        trust[l] = sum[p] / length / plan->m.weights[l];
+    }
+}
+
 /* Sum of trust over all coordinates, along the canonical tree, left in slot 0. */
 static const double *sum_trust(reef_plan *plan)
 {
@@ -234,6 +347,9 @@ static const double *sum_trust(reef_plan *plan)
     for (ptrdiff_t s = 0; s < plan->segments; s++) {
         ptrdiff_t first = plan->m.slot_starts[s];
         rfi_treesum_slots(slots + first * length, plan->m.slot_starts[s + 1] - first, length);
+        if (plan->report->segments) {
+            keep_segment(plan, s, slots + first * length);
+        }
         memmove(slots + s * length, slots + first * length, (size_t)length * sizeof *slots);
     }
     rfi_treesum_slots(slots, plan->segments, length);
@@ -275,36 +391,20 @@ static void note_tuning(reef_plan *plan)
     }
 }
 
-static void note_factors(const rfi_recall *recall, ptrdiff_t l, double *factor)
-{
-    const rfi_trace *trace = &recall->traces[l];
-    factor[REEF_TEST_GATE] = recall->gate[l];
-    factor[REEF_TEST_ENERGY] = recall->by_energy[l];
-    factor[REEF_TEST_COPIES] = recall->by_copies[l];
-    for (int j = 0; j < RFI_WINDOWS; j++) {
-        factor[REEF_TEST_SHORT + j] = trace->factor[j][RFI_BY_WINDOW];
-        factor[REEF_TEST_SPLIT] = fmin(factor[REEF_TEST_SPLIT], trace->factor[j][RFI_BY_SPLIT]);
-        factor[REEF_TEST_RHYTHM] = fmin(factor[REEF_TEST_RHYTHM], trace->factor[j][RFI_BY_RHYTHM]);
-    }
-}
-
 void rfi_report_tests(const reef_plan *plan)
 {
     reef_report *report = plan->report;
     const rfi_recall *recall = &plan->recall;
-    bool tested = plan->recalls && !recall->idle;
-    for (ptrdiff_t i = 0; i < plan->rows * REEF_TESTS; i++) {
+    report->told = plan->recalls ? plan->rule->memory : NULL;
+    ptrdiff_t count = reef_report_factor_count(report);
+    for (ptrdiff_t i = 0; i < plan->rows * REEF_FACTORS_MAX; i++) {
         report->factors[i] = 1;
     }
-    for (ptrdiff_t l = 0; tested && l < recall->n; l++) {
-        note_factors(recall, l, report->factors + plan->m.active[l] * REEF_TESTS);
+    for (ptrdiff_t l = 0; count > 0 && l < recall->seen.n; l++) {
+        memcpy(report->factors + plan->m.active[l] * REEF_FACTORS_MAX, recall->seen.factor + l * count,
+               (size_t)count * sizeof(double));
     }
-    for (int j = 0; j < REEF_WINDOWS; j++) {
-        report->windows[j] = (reef_window){0, 0, 0};
-        if (plan->recalls) {
-            report->windows[j] = (reef_window){recall->window[j], recall->spread[j], recall->separation[j]};
-        }
-    }
+    memcpy(report->numbers, recall->number, sizeof report->numbers);
 }
 
 void rfi_report_end(reef_plan *plan)

@@ -1,10 +1,10 @@
-/* The senders a receiver remembers: a table by agent id, averages per window, and their bytes.
- *
- * When all places are taken a new sender gets that of the one heard of least recently, which starts afresh if it comes back. */
-#include "agg/recall.h"
+/* The senders a receiver remembers: places, growth, commit. */
+#include "agg/senders.h"
 
-#include <math.h>
+#include <assert.h>
 #include <string.h>
+
+/* ---- ids ---- */
 
 static uint64_t hash_id(int64_t id)
 {
@@ -12,45 +12,122 @@ static uint64_t hash_id(int64_t id)
     return x ^ (x >> 29);
 }
 
-static size_t number_size(const rfi_senders *s)
+ptrdiff_t rfi_id_table_size(ptrdiff_t places)
 {
-    return s->single ? sizeof(float) : sizeof(double);
+    ptrdiff_t size = 4;
+    while (size < places && size < PTRDIFF_MAX / 8) {
+        size *= 2;
+    }
+    return 2 * size;
 }
 
-void rfi_senders_lay_out(rfi_senders *s, rfi_arena *arena)
+void rfi_id_table_clear(const rfi_id_table *table)
 {
-    s->table_size = 4;
-    while (s->table_size < s->capacity && s->table_size < PTRDIFF_MAX / 8) {
-        s->table_size *= 2;
+    for (ptrdiff_t i = 0; i < table->size; i++) {
+        table->places[i] = -1;
     }
-    s->table_size *= 2;
-    ptrdiff_t width = 0;
-    if (!rfi_mul(RFI_WINDOWS, s->numbers, &width)) {
-        arena->overflow = true;
-        return;
-    }
-    s->traces = rfi_arena_take(arena, s->capacity, 1, sizeof(rfi_trace));
-    s->table = rfi_arena_take(arena, s->table_size, 1, sizeof(int32_t));
-    s->averages = rfi_arena_take(arena, s->capacity, width, number_size(s));
 }
 
-static void enter(rfi_senders *s, ptrdiff_t place)
+/* The slot where the id is, or would be. */
+static int32_t *slot_of(const rfi_id_table *table, const rfi_sender *who, int64_t id)
 {
-    ptrdiff_t mask = s->table_size - 1;
-    ptrdiff_t at = (ptrdiff_t)(hash_id(s->traces[place].id) & (uint64_t)mask);
-    while (s->table[at] >= 0) {
+    ptrdiff_t mask = table->size - 1;
+    ptrdiff_t at = (ptrdiff_t)(hash_id(id) & (uint64_t)mask);
+    while (table->places[at] >= 0 && who[table->places[at]].id != id) {
         at = (at + 1) & mask;
     }
-    s->table[at] = (int32_t)place;
+    return &table->places[at];
 }
 
-static void rebuild_table(rfi_senders *s)
+ptrdiff_t rfi_id_find(const rfi_id_table *table, const rfi_sender *who, int64_t id)
 {
-    for (ptrdiff_t i = 0; i < s->table_size; i++) {
-        s->table[i] = -1;
+    return *slot_of(table, who, id);
+}
+
+bool rfi_id_enter(const rfi_id_table *table, const rfi_sender *who, ptrdiff_t place)
+{
+    int32_t *slot = slot_of(table, who, who[place].id);
+    if (*slot >= 0) {
+        return false;
     }
+    *slot = (int32_t)place;
+    return true;
+}
+
+/* ---- room ---- */
+
+size_t rfi_senders_vector_size(const rfi_senders *s)
+{
+    return (size_t)s->sizes.numbers * (s->single ? sizeof(float) : sizeof(double));
+}
+
+unsigned char *rfi_senders_vector(const rfi_senders *s, ptrdiff_t place, ptrdiff_t vector)
+{
+    return s->vectors + (size_t)(place * s->sizes.vectors + vector) * rfi_senders_vector_size(s);
+}
+
+static ptrdiff_t triangle(ptrdiff_t size)
+{
+    return size * (size + 1) / 2;
+}
+
+ptrdiff_t rfi_senders_pairs(const rfi_senders *s, ptrdiff_t count)
+{
+    const reef_memory_sizes *z = &s->sizes;
+    if (z->pair_numbers <= 0) {
+        return 0;
+    }
+    ptrdiff_t places = count < z->pair_places ? count : z->pair_places;
+    ptrdiff_t numbers = 0;
+    bool fits = rfi_mul(places / z->pair_block, triangle(z->pair_block), &numbers) &&
+                rfi_add(numbers, triangle(places % z->pair_block), &numbers) &&
+                rfi_mul(numbers, z->pair_numbers, &numbers);
+    return fits ? numbers : -1;
+}
+
+static void lay_out(rfi_senders *s, rfi_arena *arena)
+{
+    ptrdiff_t width = 0;
+    if (!rfi_mul(s->sizes.vectors, s->sizes.numbers, &width)) {
+        arena->overflow = true;
+    }
+    s->shared = rfi_arena_take(arena, (ptrdiff_t)s->sizes.shared, 1, 1);
+    s->who = rfi_arena_take(arena, s->capacity, 1, sizeof(rfi_sender));
+    s->records = rfi_arena_take(arena, s->capacity, (ptrdiff_t)s->sizes.record, 1);
+    s->vectors = rfi_arena_take(arena, s->capacity, width, s->single ? sizeof(float) : sizeof(double));
+    s->pairs = rfi_arena_take(arena, rfi_senders_pairs(s, s->capacity), 1, sizeof(float));
+    s->table.places = rfi_arena_take(arena, s->table.size, 1, sizeof(int32_t));
+}
+
+bool rfi_senders_create(rfi_senders *s, ptrdiff_t capacity)
+{
+    rfi_arena arena = {0};
+    s->capacity = capacity;
+    s->count = 0;
+    s->table.size = rfi_id_table_size(capacity);
+    lay_out(s, &arena);
+    size_t bytes = (size_t)arena.used + RFI_ALIGNMENT - 1;
+    s->block = arena.overflow || capacity > INT32_MAX ? NULL : rfi_allocate(s->context, bytes);
+    if (!s->block) {
+        return false;
+    }
+    arena = (rfi_arena){.base = rfi_align(s->block)};
+    lay_out(s, &arena);
+    rfi_senders_reset(s);
+    return true;
+}
+
+void rfi_senders_destroy(rfi_senders *s)
+{
+    rfi_release(s->context, s->block);
+    s->block = NULL;
+}
+
+static void fill_table(const rfi_senders *s)
+{
+    rfi_id_table_clear(&s->table);
     for (ptrdiff_t i = 0; i < s->count; i++) {
-        enter(s, i);
+        (void)rfi_id_enter(&s->table, s->who, i);
     }
 }
 
@@ -58,206 +135,196 @@ void rfi_senders_reset(rfi_senders *s)
 {
     s->count = 0;
     s->rounds = 0;
-    for (int j = 0; j < RFI_WINDOWS; j++) {
-        s->spread[j] = 0;
-        s->separation[j] = 0;
+    if (s->sizes.shared) {
+        memset(s->shared, 0, s->sizes.shared);
     }
-    rebuild_table(s);
+    fill_table(s);
 }
+
+/* Of a memory that can be a part of a larger one. */
+static void copy_senders(rfi_senders *to, const rfi_senders *from)
+{
+    size_t count = (size_t)from->count;
+    to->count = from->count;
+    to->rounds = from->rounds;
+    memcpy(to->shared, from->shared, from->sizes.shared);
+    memcpy(to->who, from->who, count * sizeof *to->who);
+    memcpy(to->records, from->records, count * from->sizes.record);
+    memcpy(to->vectors, from->vectors, count * (size_t)from->sizes.vectors * rfi_senders_vector_size(from));
+    memcpy(to->pairs, from->pairs, (size_t)rfi_senders_pairs(from, from->count) * sizeof(float));
+    fill_table(to);
+}
+
+bool rfi_senders_reserve(rfi_senders *s, ptrdiff_t wanted, ptrdiff_t least)
+{
+    ptrdiff_t most = s->limit > least ? s->limit : least;
+    wanted = wanted < most ? wanted : most;
+    if (wanted <= s->capacity) {
+        return true;
+    }
+    ptrdiff_t capacity = s->capacity < most / 2 ? 2 * s->capacity : most;
+    rfi_senders larger = *s;
+    if (!rfi_senders_create(&larger, capacity > wanted ? capacity : wanted)) {
+        return false;
+    }
+    copy_senders(&larger, s);
+    rfi_senders_destroy(s);
+    *s = larger;
+    return true;
+}
+
+/* ---- one aggregation ---- */
 
 ptrdiff_t rfi_senders_find(const rfi_senders *s, int64_t id)
 {
-    ptrdiff_t mask = s->table_size - 1;
-    ptrdiff_t at = (ptrdiff_t)(hash_id(id) & (uint64_t)mask);
-    while (s->table[at] >= 0 && s->traces[s->table[at]].id != id) {
-        at = (at + 1) & mask;
-    }
-    return s->table[at];
+    return rfi_id_find(&s->table, s->who, id);
 }
 
-static unsigned char *average_at(const rfi_senders *s, ptrdiff_t place, int window)
+/* May `one` be forgotten rather than `other`? Who was away for so long that it would start afresh; then the younger one, so that any number of
+ * ids that were heard once make room for each other and not for those whom one knows; then the one not heard for longer. */
+static bool goes_before(const rfi_senders *s, const rfi_sender *one, const rfi_sender *other)
 {
-    ptrdiff_t first = (place * RFI_WINDOWS + window) * s->numbers;
-    return (unsigned char *)s->averages + first * (ptrdiff_t)number_size(s);
-}
-
-void rfi_senders_read(const rfi_senders *s, ptrdiff_t place, int window, double *average)
-{
-    const void *from = average_at(s, place, window);
-    if (!s->single) {
-        memcpy(average, from, (size_t)s->numbers * sizeof *average);
-        return;
+    int64_t forget = s->sizes.forget > 0 ? s->sizes.forget : INT64_MAX;
+    bool one_gone = s->rounds - one->heard > forget;
+    bool other_gone = s->rounds - other->heard > forget;
+    if (one_gone != other_gone) {
+        return one_gone;
     }
-    const float *narrow = from;
-    for (ptrdiff_t i = 0; i < s->numbers; i++) {
-        average[i] = (double)narrow[i];
+    if (one->age != other->age) {
+        return one->age < other->age;
     }
+    return one->heard != other->heard ? one->heard < other->heard : one->id < other->id;
 }
 
-double rfi_recall_rate(const rfi_recall *recall, int window, int64_t age)
-{
-    return fmax(1 / (double)recall->window[window], 1 / (double)age);
-}
-
-/* ---- commit ---- */
-
-/* Place for a new sender: a free one, or that of the sender missing for longest. */
+/* Place for a new sender: a free one, or that of the sender, not heard in this round, whose memory is worth least. */
 static ptrdiff_t make_room(rfi_senders *s, int64_t id)
 {
     if (s->count < s->capacity) {
-        s->traces[s->count].id = id;
-        enter(s, s->count);
+        s->who[s->count].id = id;
+        (void)rfi_id_enter(&s->table, s->who, s->count);
         return s->count++;
     }
-    ptrdiff_t oldest = 0;
-    for (ptrdiff_t i = 1; i < s->count; i++) {
-        oldest = s->traces[i].seen < s->traces[oldest].seen ? i : oldest;
+    ptrdiff_t least = -1;
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        if (s->who[i].heard < s->rounds && (least < 0 || goes_before(s, &s->who[i], &s->who[least]))) {
+            least = i;
+        }
     }
-    s->traces[oldest].id = id;
-    rebuild_table(s);
-    return oldest;
+    s->who[least].id = id; /* there is one: there are at least as many places as rows */
+    fill_table(s);
+    return least;
 }
 
-static void average_row(rfi_senders *s, const rfi_recall *recall, ptrdiff_t l, ptrdiff_t place, bool fresh)
+float *rfi_senders_pair(const rfi_senders *s, ptrdiff_t one, ptrdiff_t other)
 {
-    const double *d = recall->residual + l * s->numbers;
-    for (int j = 0; j < RFI_WINDOWS; j++) {
-        double rate = rfi_recall_rate(recall, j, recall->traces[l].age);
-        float *narrow = (float *)(void *)average_at(s, place, j);
-        double *wide = (double *)(void *)average_at(s, place, j);
-        for (ptrdiff_t i = 0; i < s->numbers; i++) {
-            double old = fresh ? 0 : (s->single ? (double)narrow[i] : wide[i]);
-            double now = old + rate * (recall->clip[l] * d[i] - old);
-            if (s->single) {
-                narrow[i] = (float)now;
-            } else {
-                wide[i] = now;
-            }
+    const reef_memory_sizes *z = &s->sizes;
+    ptrdiff_t high = one > other ? one : other;
+    ptrdiff_t low = one > other ? other : one;
+    if (z->pair_numbers <= 0 || high >= z->pair_places || high / z->pair_block != low / z->pair_block) {
+        return NULL;
+    }
+    ptrdiff_t pairs = high / z->pair_block * triangle(z->pair_block) + triangle(high % z->pair_block);
+    return s->pairs + (pairs + low % z->pair_block) * z->pair_numbers;
+}
+
+/* Another sender has the place now, or the same one starts afresh. */
+static void clear_place(const rfi_senders *s, ptrdiff_t place)
+{
+    size_t pair = (size_t)(s->sizes.pair_numbers > 0 ? s->sizes.pair_numbers : 0) * sizeof(float);
+    memset(rfi_senders_vector(s, place, 0), 0, (size_t)s->sizes.vectors * rfi_senders_vector_size(s));
+    ptrdiff_t first = pair ? place / s->sizes.pair_block * s->sizes.pair_block : 0;
+    for (ptrdiff_t i = first; pair && i < s->count && i - first < s->sizes.pair_block; i++) {
+        float *numbers = rfi_senders_pair(s, place, i);
+        if (numbers) {
+            memset(numbers, 0, pair);
         }
     }
 }
 
-void rfi_senders_commit(rfi_senders *s, const rfi_recall *recall)
+void rfi_senders_commit(rfi_senders *s, const reef_recall *recall, ptrdiff_t *place)
 {
-    if (recall->idle) {
-        return;
-    }
     s->rounds = recall->rounds;
-    memcpy(s->spread, recall->spread, sizeof s->spread);
-    memcpy(s->separation, recall->separation, sizeof s->separation);
+    memcpy(s->shared, recall->shared, s->sizes.shared);
     for (ptrdiff_t l = 0; l < recall->n; l++) { /* those who are here are not the ones to make room */
-        if (recall->place[l] >= 0) {
-            s->traces[recall->place[l]].seen = recall->rounds;
+        ptrdiff_t known = rfi_senders_find(s, recall->ids[l]);
+        if (known >= 0) {
+            s->who[known].heard = recall->rounds;
         }
     }
     for (ptrdiff_t l = 0; l < recall->n; l++) {
-        ptrdiff_t place = rfi_senders_find(s, recall->traces[l].id);
-        place = place >= 0 ? place : make_room(s, recall->traces[l].id);
-        average_row(s, recall, l, place, recall->traces[l].age == 1);
-        s->traces[place] = recall->traces[l];
+        ptrdiff_t known = rfi_senders_find(s, recall->ids[l]);
+        place[l] = known >= 0 ? known : make_room(s, recall->ids[l]);
+        s->who[place[l]] = (rfi_sender){recall->ids[l], recall->age[l], recall->rounds};
+        memcpy(s->records + (size_t)place[l] * s->sizes.record,
+               (const unsigned char *)recall->records + (size_t)l * s->sizes.record, s->sizes.record);
     }
-}
-
-/* ---- bytes: counters, then traces and averages of those remembered; the rest is 0 ---- */
-
-typedef struct head {
-    int64_t numbers, capacity, count, rounds, single;
-    double spread[RFI_WINDOWS], separation[RFI_WINDOWS];
-} head;
-
-static size_t averages_size(const rfi_senders *s)
-{
-    return (size_t)(s->capacity * RFI_WINDOWS * s->numbers) * number_size(s);
-}
-
-size_t rfi_senders_size(const rfi_senders *s)
-{
-    return sizeof(head) + (size_t)s->capacity * sizeof(rfi_trace) + averages_size(s);
-}
-
-void rfi_senders_save(const rfi_senders *s, unsigned char *bytes)
-{
-    head h = {
-        .numbers = s->numbers, .capacity = s->capacity, .count = s->count, .rounds = s->rounds, .single = s->single};
-    memcpy(h.spread, s->spread, sizeof h.spread);
-    memcpy(h.separation, s->separation, sizeof h.separation);
-    memset(bytes, 0, rfi_senders_size(s));
-    memcpy(bytes, &h, sizeof h);
-    memcpy(bytes + sizeof h, s->traces, (size_t)s->count * sizeof(rfi_trace));
-    memcpy(bytes + sizeof h + (size_t)s->capacity * sizeof(rfi_trace), s->averages,
-           (size_t)(s->count * RFI_WINDOWS * s->numbers) * number_size(s));
-}
-
-static bool in_range(double x, double least, double most)
-{
-    return x >= least && x <= most;
-}
-
-/* Squares of clipped numbers, and factors: nothing that a liar could have made larger. */
-static bool is_sane_trace(const rfi_trace *t, int64_t rounds)
-{
-    const double most = 1e12;
-    bool sane = t->age >= 1 && t->age <= rounds && t->seen >= 1 && t->seen <= rounds;
-    sane = sane && in_range(t->tail, 0, most) && in_range(t->energy, 0, most);
-    for (int j = 0; j < RFI_WINDOWS; j++) {
-        sane = sane && t->judged[j] >= 0 && t->judged[j] <= t->age && in_range(t->rhythm[j], 0, most);
-        for (int i = 0; i < RFI_BY_COUNT; i++) {
-            sane = sane && in_range(t->factor[j][i], 0, 1);
+    for (ptrdiff_t l = 0; l < recall->n; l++) {
+        if (recall->heard[l] == 0) {
+            clear_place(s, place[l]);
         }
     }
-    return sane;
 }
 
-static bool is_sane_head(const rfi_senders *s, const head *h)
+/* ---- what the rule reads and writes ---- */
+
+static const rfi_senders *memory_of(const reef_recall *recall, ptrdiff_t row)
 {
-    bool sane = h->numbers == s->numbers && h->capacity == s->capacity && h->single == s->single;
-    sane = sane && h->count >= 0 && h->count <= s->capacity && h->rounds >= 0 && h->rounds <= INT64_MAX / 4;
-    for (int j = 0; j < RFI_WINDOWS; j++) {
-        sane = sane && in_range(h->spread[j], 0, 1) && in_range(h->separation[j], 0, 1e300);
+    assert(recall);
+    bool known = recall->memory && row >= 0 && row < recall->n && recall->place[row] >= 0;
+    return known ? recall->memory : NULL;
+}
+
+void reef_recall_read(const reef_recall *recall, ptrdiff_t row, ptrdiff_t vector, double *numbers)
+{
+    const rfi_senders *s = memory_of(recall, row);
+    if (!s) {
+        memset(numbers, 0, (size_t)recall->numbers * sizeof *numbers);
+        return;
     }
-    return sane;
+    const void *from = rfi_senders_vector(s, recall->place[row], vector);
+    if (!s->single) {
+        memcpy(numbers, from, rfi_senders_vector_size(s));
+        return;
+    }
+    const float *narrow = from;
+    for (ptrdiff_t i = 0; i < recall->numbers; i++) {
+        numbers[i] = (double)narrow[i];
+    }
 }
 
-static bool are_finite(const rfi_senders *s, const unsigned char *bytes, ptrdiff_t count)
+void reef_recall_write(const reef_recall *recall, ptrdiff_t row, ptrdiff_t vector, const double *numbers)
 {
-    for (ptrdiff_t i = 0; i < count; i++) {
-        float narrow;
-        double wide;
-        memcpy(&narrow, bytes + (size_t)i * number_size(s), sizeof narrow);
+    const rfi_senders *s = memory_of(recall, row);
+    void *to = s ? rfi_senders_vector(s, recall->place[row], vector) : NULL;
+    float *narrow = to;
+    if (s && !s->single) {
+        memcpy(to, numbers, rfi_senders_vector_size(s));
+    }
+    for (ptrdiff_t i = 0; s && s->single && i < recall->numbers; i++) {
+        narrow[i] = (float)numbers[i];
+    }
+}
+
+void reef_recall_average(const reef_recall *recall, ptrdiff_t row, ptrdiff_t vector, double rate, double factor)
+{
+    const rfi_senders *s = memory_of(recall, row);
+    const double *d = recall->residual + row * recall->numbers;
+    void *at = s ? rfi_senders_vector(s, recall->place[row], vector) : NULL;
+    float *narrow = at;
+    double *wide = at;
+    for (ptrdiff_t i = 0; s && i < recall->numbers; i++) {
+        double old = s->single ? (double)narrow[i] : wide[i];
+        double now = old + rate * (factor * d[i] - old);
         if (s->single) {
-            wide = (double)narrow;
+            narrow[i] = (float)now;
         } else {
-            memcpy(&wide, bytes + (size_t)i * number_size(s), sizeof wide);
-        }
-        if (!in_range(wide, -1e12, 1e12)) {
-            return false;
+            wide[i] = now;
         }
     }
-    return true;
 }
 
-bool rfi_senders_load(rfi_senders *s, const unsigned char *bytes)
+float *reef_recall_pair(const reef_recall *recall, ptrdiff_t row, ptrdiff_t other)
 {
-    head h;
-    memcpy(&h, bytes, sizeof h);
-    const unsigned char *traces = bytes + sizeof h;
-    const unsigned char *averages = traces + (size_t)s->capacity * sizeof(rfi_trace);
-    bool sane = is_sane_head(s, &h);
-    for (ptrdiff_t i = 0; sane && i < h.count; i++) {
-        rfi_trace t;
-        memcpy(&t, traces + (size_t)i * sizeof t, sizeof t);
-        sane = is_sane_trace(&t, h.rounds);
-    }
-    ptrdiff_t numbers = sane ? (ptrdiff_t)h.count * RFI_WINDOWS * s->numbers : 0;
-    if (!sane || !are_finite(s, averages, numbers)) {
-        return false;
-    }
-    s->count = (ptrdiff_t)h.count;
-    s->rounds = h.rounds;
-    memcpy(s->spread, h.spread, sizeof s->spread);
-    memcpy(s->separation, h.separation, sizeof s->separation);
-    memcpy(s->traces, traces, (size_t)s->count * sizeof(rfi_trace));
-    memcpy(s->averages, averages, (size_t)numbers * number_size(s));
-    rebuild_table(s);
-    return true;
+    const rfi_senders *s = memory_of(recall, row);
+    return s && memory_of(recall, other) ? rfi_senders_pair(s, recall->place[row], recall->place[other]) : NULL;
 }

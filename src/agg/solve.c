@@ -2,13 +2,29 @@
 #include "agg/plan.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
+static double residuals_apart(const reef_recall *recall, ptrdiff_t i, ptrdiff_t j)
+{
+    const double *x = recall->residual + i * recall->numbers;
+    const double *y = recall->residual + j * recall->numbers;
+    double squared = isfinite(recall->norm[i]) && isfinite(recall->norm[j]) ? 0 : (double)INFINITY;
+    for (ptrdiff_t m = 0; m < recall->numbers; m++) {
+        squared += (x[m] - y[m]) * (x[m] - y[m]);
+    }
+    return squared;
+}
+
 double reef_points_distance2(const reef_points *points, ptrdiff_t i, ptrdiff_t j)
 {
+    assert(points);
     if (i == j) {
         return 0;
+    }
+    if (points->recall) {
+        return residuals_apart(points->recall, i, j);
     }
     if (points->far[i] || points->far[j]) {
         return INFINITY;
@@ -40,15 +56,14 @@ static reef_status mark_far(const double *gram, ptrdiff_t rows, ptrdiff_t points
     }
     for (ptrdiff_t p = rows; p < points; p++) {
         if (far[p]) {
-            return rfi_fail(
-                error, REEF_E_FAR,
-                "the rows are so far from the origin or the remembered centre that squared distances overflow; "
-                "scale the data down");
+            return rfi_fail(error, REEF_E_FAR,
+                            "the inputs are so far from the origin or the remembered centre that squared distances "
+                            "overflow; scale the data down");
         }
     }
     if (2 * far_rows > rows) {
         return rfi_fail(error, REEF_E_FAR,
-                        "%td of %td rows are so far apart that squared distances overflow; scale the data down",
+                        "%td of %td inputs are so far apart that squared distances overflow; scale the data down",
                         far_rows, rows);
     }
     return REEF_OK;
@@ -94,7 +109,7 @@ reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *spac
     reef_points points = points_of(plan, worker, space, gram);
     points.a = plan->m.mixed_weights;
     points.equal = plan->equal_mixed;
-    points.f = plan->liars[plan->agg->count - 1];
+    points.f = plan->malicious_count[plan->agg->count - 1];
     points.size = size;
     points.constant = constant_for(plan, worker, size);
     reef_effort effort = {0, true};
@@ -190,7 +205,7 @@ static reef_status mix_stage(reef_plan *plan, ptrdiff_t i, ptrdiff_t *rows, bool
     points.origin = origin ? *rows : -1;
     points.a = m->mixed_weights;
     points.equal = plan->equal_mixed;
-    points.f = plan->liars[i];
+    points.f = plan->malicious_count[i];
     points.size = (double)plan->total;
     ptrdiff_t out = stage->rule->mixed(stage->params, *rows);
     memset(m->stage_matrix, 0, (size_t)(out * points_count) * sizeof(double));
@@ -294,7 +309,7 @@ static reef_status check_covered(reef_plan *plan, reef_error *error)
 reef_status reef_plan_solve(reef_plan *plan, reef_error *error)
 {
     if (!plan || !plan->begun || plan->pass >= plan->passes) {
-        return rfi_fail(error, REEF_E_ORDER, "reef_plan_solve: no pass is under way");
+        return rfi_fail(error, REEF_E_ORDER, "reef_plan_solve: no pass is in progress");
     }
     reef_status status = check_covered(plan, error);
     if (status != REEF_OK) {
@@ -315,4 +330,17 @@ reef_status reef_plan_solve(reef_plan *plan, reef_error *error)
     status = by_segment ? weigh_segments(plan, space, length, error) : solve_whole(plan, space, length, error);
     plan->pass++;
     return status;
+}
+
+void rfi_plan_gram(const reef_plan *plan, double *gram)
+{
+    ptrdiff_t points = rfi_space_points(plan, &plan->spaces[0]);
+    for (ptrdiff_t i = 0; i < plan->rows * plan->rows; i++) {
+        gram[i] = (double)NAN;
+    }
+    for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
+        for (ptrdiff_t q = 0; q < plan->n_raw; q++) {
+            gram[plan->m.active[p] * plan->rows + plan->m.active[q]] = plan->m.gram[p * points + q];
+        }
+    }
 }

@@ -1,56 +1,19 @@
 /* Spec strings: rule[:key=value,...][ | rule...] -> reef_agg, and back. */
+#include "agg/driver.h"
 #include "agg/pipeline.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/memory.h"
 #include "base/spec.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *const nan_words[] = {"drop-row", "drop-coordinate", "error", NULL};
-
-/* What every last rule takes beside its own fields. */
-static const reef_field common_fields[] = {
-    {.name = "nan",
-     .type = REEF_FIELD_WORD,
-     .offset = offsetof(reef_agg, nan),
-     .preset = "drop-row",
-     .unit = "",
-     .help = "what to do with NaN and Inf: leave out the row, leave out the entry, or refuse",
-     .words = nan_words},
-};
-
-static rfi_fields fields_of(const reef_rule *rule)
+static const reef_field *malicious_field(const reef_rule *rule)
 {
-    return (rfi_fields){rule->name, rule->fields, rule->field_count};
-}
-
-static const char *rule_name(const void *context, ptrdiff_t i)
-{
-    return reef_rule_at(context, i)->name;
-}
-
-static rfi_catalogue rules_of(const reef_context *context)
-{
-    return (rfi_catalogue){.what = "rule", .name = rule_name, .user = context, .count = reef_rule_count(context)};
-}
-
-static reef_status set_parameters(reef_agg *agg, rfi_stage *stage, rfi_slice list, bool last, reef_error *error)
-{
-    rfi_target targets[] = {
-        {fields_of(stage->rule), stage->params, NULL},
-        {{stage->rule->name, common_fields, RFI_COUNT(common_fields)},
-         agg,
-         last ? NULL : "belongs to the last rule of a pipe"},
-    };
-    return rfi_spec_set(targets, RFI_COUNT(targets), list, error);
-}
-
-static const reef_field *liars_field(const reef_rule *rule)
-{
-    for (ptrdiff_t i = 0; i < rule->field_count; i++) {
-        if (rule->fields[i].type == REEF_FIELD_LIARS) {
-            return &rule->fields[i];
+    for (ptrdiff_t i = 0; i < rule->kind.field_count; i++) {
+        if (rule->kind.fields[i].type == REEF_FIELD_MALICIOUS) {
+            return &rule->kind.fields[i];
         }
     }
     return NULL;
@@ -58,40 +21,28 @@ static const reef_field *liars_field(const reef_rule *rule)
 
 static reef_status add_stage(reef_agg *agg, rfi_slice text, bool last, reef_error *error)
 {
+    const reef_kind *kind = NULL;
     rfi_slice list;
-    bool has_list = false;
-    rfi_slice name = rfi_trim(rfi_cut(text, ':', &list, &has_list));
-    rfi_catalogue rules = rules_of(agg->context);
-    const reef_rule *rule = reef_rule_at(agg->context, rfi_catalogue_find(&rules, name));
-    if (name.length == 0) {
-        return rfi_fail(error, REEF_E_SYNTAX, "a rule name is missing; a spec reads rule:key=value,... | rule:...");
+    reef_status status = rfi_spec_find(agg->context, &rfi_family_rule, text, &kind, &list, error);
+    if (status != REEF_OK) {
+        return status;
     }
-    if (!rule) {
-        return rfi_catalogue_unknown(&rules, name, error);
-    }
+    const reef_rule *rule = (const void *)kind;
     if ((rule->mix != NULL) == last) {
-        return rfi_fail(error, REEF_E_SYNTAX,
-                        last ? "'%s' is a pre-aggregator; it needs a rule after it, for instance \"%s | ref\""
-                             : "'%s' is no pre-aggregator; only the last part of a pipe may be a rule like \"%s\"",
-                        rule->name, rule->name);
+        return rfi_fail(
+            error, REEF_E_SYNTAX,
+            last ? "'%s' is a pre-aggregator; it needs a rule after it, for instance \"%s | ref\""
+                 : "'%s' is a rule, not a pre-aggregator; a rule comes last in a pipeline, as in \"nnm | %s\"",
+            kind->name, kind->name);
     }
     rfi_stage *stage = &agg->stages[agg->count];
-    *stage = (rfi_stage){rule, NULL, liars_field(rule)};
-    stage->params = rfi_allocate(agg->context, rule->params_size ? rule->params_size : 1);
-    if (!stage->params) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for rule '%s'", rule->name);
+    *stage = (rfi_stage){rule, NULL, malicious_field(rule)};
+    status = rfi_spec_fill(agg->context, &rfi_family_rule, kind, list, agg, &stage->params, error);
+    if (status != REEF_OK) {
+        return status;
     }
     agg->count++;
-    memset(stage->params, 0, rule->params_size);
-    rfi_fields own = fields_of(rule);
-    reef_status status = rfi_fields_preset(&own, stage->params, error);
-    if (status == REEF_OK && has_list) {
-        status = set_parameters(agg, stage, list, last, error);
-    }
-    if (status == REEF_OK && rule->prepare) {
-        status = rule->prepare(stage->params, error);
-    }
-    return status;
+    return rule->prepare ? rule->prepare(stage->params, error) : REEF_OK;
 }
 
 static reef_status add_stages(reef_agg *agg, const char *spec, reef_error *error)
@@ -106,7 +57,7 @@ static reef_status add_stages(reef_agg *agg, const char *spec, reef_error *error
         rfi_slice rest;
         rfi_slice part = rfi_trim(rfi_cut(text, '|', &rest, &more));
         if (agg->count == RFI_STAGES_MAX) {
-            return rfi_fail(error, REEF_E_SYNTAX, "a pipe has at most %d parts", RFI_STAGES_MAX);
+            return rfi_fail(error, REEF_E_SYNTAX, "a pipeline has at most %d parts", RFI_STAGES_MAX);
         }
         status = add_stage(agg, part, !more, error);
         if (status != REEF_OK) {
@@ -117,25 +68,25 @@ static reef_status add_stages(reef_agg *agg, const char *spec, reef_error *error
     const rfi_stage *last = &agg->stages[agg->count - 1];
     if (agg->count > 1 && last->rule->needs && (last->rule->needs(last->params) & REEF_NEED_SELF)) {
         return rfi_fail(error, REEF_E_SYNTAX,
-                        "%s: keep_self needs the receiver's own row, and after a pre-aggregator there is none",
-                        last->rule->name);
+                        "%s: keep_self needs the receiver's own input, which a pre-aggregator mixes with others",
+                        last->rule->kind.name);
     }
     if (agg->count > 1 && (last->rule->traits & REEF_TRAIT_SENDERS)) {
         return rfi_fail(error, REEF_E_SYNTAX,
-                        "%s remembers every sender, and a pre-aggregator mixes their rows; use it alone",
-                        last->rule->name);
+                        "%s remembers every sender, but a pre-aggregator mixes their inputs; use the rule alone",
+                        last->rule->kind.name);
     }
     return REEF_OK;
 }
 
-reef_status reef_agg_create_in(reef_context *context, reef_agg **agg, const char *spec, reef_error *error)
+reef_status reef_agg_create(reef_context *context, reef_agg **agg, const char *spec, reef_error *error)
 {
     if (!agg || !spec) {
         return rfi_fail(error, REEF_E_ARG, "reef_agg_create: %s is NULL", agg ? "spec" : "agg");
     }
     reef_agg *made = rfi_allocate(context, sizeof *made);
     if (!made) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for an aggregator");
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for an aggregator");
     }
     *made = (reef_agg){.context = context};
     reef_status status = add_stages(made, spec, error);
@@ -145,11 +96,6 @@ reef_status reef_agg_create_in(reef_context *context, reef_agg **agg, const char
     }
     *agg = made;
     return REEF_OK;
-}
-
-reef_status reef_agg_create(reef_agg **agg, const char *spec, reef_error *error)
-{
-    return reef_agg_create_in(NULL, agg, spec, error);
 }
 
 void reef_agg_destroy(reef_agg **agg)
@@ -167,18 +113,15 @@ void reef_agg_destroy(reef_agg **agg)
 
 size_t reef_agg_print(const reef_agg *agg, char *text, size_t size)
 {
+    if (!agg) {
+        return rfi_no_text(text, size);
+    }
     size_t used = 0;
     for (ptrdiff_t i = 0; i < agg->count; i++) {
         const rfi_stage *stage = &agg->stages[i];
-        rfi_append(text, size, &used, "%s%s", i ? " | " : "", stage->rule->name);
-        for (ptrdiff_t j = 0; j < stage->rule->field_count; j++) {
-            const reef_field *field = &stage->rule->fields[j];
-            rfi_append(text, size, &used, "%c%s=", j ? ',' : ':', field->name);
-            rfi_field_print(field, stage->params, text, size, &used);
-        }
+        rfi_append(text, size, &used, "%s", i ? " | " : "");
+        rfi_spec_print(&rfi_family_rule, &stage->rule->kind, stage->params, agg, text, size, &used);
     }
-    const rfi_stage *last = &agg->stages[agg->count - 1];
-    rfi_append(text, size, &used, "%cnan=%s", last->rule->field_count ? ',' : ':', nan_words[agg->nan]);
     return used;
 }
 
@@ -191,6 +134,9 @@ static bool is_elementwise(const reef_agg *agg)
 
 unsigned reef_agg_traits(const reef_agg *agg)
 {
+    if (!agg) {
+        return 0;
+    }
     unsigned traits = ~0U;
     unsigned memory = 0; /* traits that one stage is enough for */
     for (ptrdiff_t i = 0; i < agg->count; i++) {
@@ -204,30 +150,52 @@ unsigned reef_agg_traits(const reef_agg *agg)
     return is_elementwise(agg) ? traits | REEF_TRAIT_ELEMENTWISE : traits;
 }
 
-ptrdiff_t rfi_stage_liars(const rfi_stage *stage, ptrdiff_t n)
+const reef_rule *reef_agg_rule(const reef_agg *agg)
 {
-    if (!stage->liars || n < 1) {
+    if (!agg) {
+        return NULL;
+    }
+    return agg->stages[agg->count - 1].rule;
+}
+
+reef_context *rfi_agg_context(const reef_agg *agg)
+{
+    return agg->context;
+}
+
+bool rfi_agg_refuses_nan(const reef_agg *agg)
+{
+    return agg->nan == RFI_NAN_ERROR;
+}
+
+ptrdiff_t rfi_stage_malicious(const rfi_stage *stage, ptrdiff_t n)
+{
+    if (!stage->malicious_count || n < 1) {
         return 0;
     }
-    const reef_liars *liars = (const void *)((const char *)stage->params + stage->liars->offset);
-    switch (liars->kind) {
-    case REEF_LIARS_COUNT:
-        return (ptrdiff_t)liars->value;
-    case REEF_LIARS_FRACTION:
-        return (ptrdiff_t)floor(liars->value * (double)n);
-    case REEF_LIARS_MAX:
+    const reef_malicious *malicious_count =
+        (const void *)((const char *)stage->params + stage->malicious_count->offset);
+    switch (malicious_count->kind) {
+    case REEF_MALICIOUS_COUNT:
+        return (ptrdiff_t)malicious_count->value;
+    case REEF_MALICIOUS_FRACTION:
+        return (ptrdiff_t)floor(malicious_count->value * (double)n);
+    case REEF_MALICIOUS_MAX:
         break;
     }
     return stage->rule->bound(stage->params, n);
 }
 
-ptrdiff_t reef_agg_liars(const reef_agg *agg, ptrdiff_t n)
+ptrdiff_t reef_agg_tolerates(const reef_agg *agg, ptrdiff_t n)
 {
+    if (!agg) {
+        return -1;
+    }
     ptrdiff_t least = -1;
     for (ptrdiff_t i = 0; i < agg->count && n >= 1; i++) {
         const rfi_stage *stage = &agg->stages[i];
-        if (stage->liars) {
-            ptrdiff_t own = rfi_stage_liars(stage, n);
+        if (stage->malicious_count) {
+            ptrdiff_t own = rfi_stage_malicious(stage, n);
             least = least < 0 || own < least ? own : least;
         }
         n = stage->rule->mixed ? stage->rule->mixed(stage->params, n) : n;

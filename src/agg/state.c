@@ -1,49 +1,41 @@
-/* States: what a receiver remembers between aggregations: the last result (centre of centered clipping), or its senders (mref).
+/* States: what a receiver remembers between aggregations.
  *
  * The centre is kept twice. Combine writes the new one beside the old one, which the aggregation still reads; end swaps them, so an
  * aggregation that fails leaves the memory as it was. */
-#include "agg/mref.h"
-#include "agg/plan.h"
+#include "agg/state.h"
+
+#include "base/entropy.h"
 #include "base/error.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
-
-struct reef_state {
-    const reef_context *context;
-    reef_dtype dtype;
-    ptrdiff_t segments;
-    ptrdiff_t *offsets; /* segments + 1 */
-    bool *given;        /* segments: set by the user since the last reset */
-    bool known;
-    unsigned char *now; /* the centre, all segments end to end */
-    unsigned char *next;
-    bool recalls;
-    rfi_senders senders; /* with it, instead of a centre */
-};
 
 static void lay_out(reef_state *state, rfi_arena *arena, const reef_shape *shape, ptrdiff_t total)
 {
     state->offsets = rfi_arena_take(arena, shape->segments + 1, 1, sizeof(ptrdiff_t));
     state->given = rfi_arena_take(arena, shape->segments, 1, sizeof(bool));
     if (state->recalls) {
-        rfi_senders_lay_out(&state->senders, arena);
         return;
     }
     state->now = rfi_arena_take(arena, total, 1, rfi_dtype_size(shape->dtype));
     state->next = rfi_arena_take(arena, total, 1, rfi_dtype_size(shape->dtype));
 }
 
-static void describe_senders(reef_state *state, const reef_agg *agg, const reef_shape *shape, ptrdiff_t total)
+/* Room for the senders that one aggregation has; more comes with them. */
+static reef_status create_senders(reef_state *state, const reef_agg *agg, const reef_shape *shape, ptrdiff_t total,
+                                  reef_error *error)
 {
-    const rfi_stage *last = &agg->stages[agg->count - 1];
-    state->recalls = last->rule->traits & REEF_TRAIT_SENDERS;
-    if (state->recalls) {
-        ptrdiff_t numbers = rfi_mref_numbers(last->params, total);
-        bool single = shape->dtype == REEF_F32 || numbers < total;
-        state->senders = (rfi_senders){.capacity = shape->rows, .numbers = numbers, .single = single};
+    rfi_senders *senders = &state->senders;
+    *senders = (rfi_senders){.context = state->context};
+    state->rule->memory->sizes(agg->stages[agg->count - 1].params, shape->rows, total, &senders->sizes);
+    senders->single = shape->dtype == REEF_F32 || senders->sizes.numbers < total;
+    senders->limit = shape->rows > REEF_SENDERS_LIMIT ? shape->rows : REEF_SENDERS_LIMIT;
+    if (senders->sizes.secret && !rfi_entropy(&senders->seed)) {
+        return rfi_fail(error, REEF_E_FILE, "the system provides no random numbers for the seed of a state");
     }
+    return rfi_senders_create(senders, shape->rows)
+               ? REEF_OK
+               : rfi_fail(error, REEF_E_NOMEM, "not enough memory for a state of %td senders", shape->rows);
 }
 
 static void fill_state(reef_state *state, const reef_shape *shape)
@@ -73,20 +65,26 @@ reef_status reef_state_create(reef_state **state, const reef_agg *agg, const ree
         return rfi_fail(error, REEF_E_OVERFLOW, "a state for %td senders is too large", shape->rows);
     }
     rfi_arena sizes = {0};
-    reef_state parts = {.context = agg->context, .dtype = shape->dtype, .segments = shape->segments};
-    describe_senders(&parts, agg, shape, total);
+    reef_state parts = {
+        .context = agg->context, .rule = reef_agg_rule(agg), .dtype = shape->dtype, .segments = shape->segments};
+    parts.recalls = parts.rule->memory != NULL;
     (void)rfi_arena_take(&sizes, 1, 1, sizeof(reef_state));
     lay_out(&parts, &sizes, shape, total);
     if (sizes.overflow) {
-        return rfi_fail(error, REEF_E_OVERFLOW, "a state of %td coordinates does not fit in memory addresses", total);
+        return rfi_fail(error, REEF_E_OVERFLOW, "a state of %td coordinates exceeds the address space", total);
     }
     rfi_arena arena = {.base = rfi_allocate(agg->context, (size_t)sizes.used)};
     if (!arena.base) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a state of %td bytes", sizes.used);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a state of %td bytes", sizes.used);
     }
     reef_state *made = rfi_arena_take(&arena, 1, 1, sizeof *made);
     lay_out(&parts, &arena, shape, total);
     *made = parts;
+    status = made->recalls ? create_senders(made, agg, shape, total, error) : REEF_OK;
+    if (status != REEF_OK) {
+        rfi_release(agg->context, arena.base);
+        return status;
+    }
     fill_state(made, shape);
     *state = made;
     return REEF_OK;
@@ -98,12 +96,18 @@ void reef_state_destroy(reef_state **state)
         return;
     }
     const reef_context *context = (*state)->context;
+    if ((*state)->recalls) {
+        rfi_senders_destroy(&(*state)->senders);
+    }
     rfi_release(context, *state);
     *state = NULL;
 }
 
 void reef_state_reset(reef_state *state)
 {
+    if (!state) {
+        return;
+    }
     state->known = false;
     memset(state->given, 0, (size_t)state->segments * sizeof *state->given);
     if (state->recalls) {
@@ -118,6 +122,9 @@ static unsigned char *place(const reef_state *state, unsigned char *buffer, ptrd
 
 const void *reef_state_centre(const reef_state *state, ptrdiff_t segment)
 {
+    if (!state) {
+        return NULL;
+    }
     bool exists = state->known && segment >= 0 && segment < state->segments;
     return exists ? place(state, state->now, segment) : NULL;
 }
@@ -128,7 +135,7 @@ reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const vo
         return rfi_fail(error, REEF_E_ARG, "reef_state_set_centre: no such state, centre or segment");
     }
     if (state->recalls) {
-        return rfi_fail(error, REEF_E_ARG, "a memory of senders has no centre to set");
+        return rfi_fail(error, REEF_E_ARG, "this rule remembers senders; it has no centre to set");
     }
     ptrdiff_t length = state->offsets[segment + 1] - state->offsets[segment];
     for (ptrdiff_t m = 0; m < length; m++) {
@@ -146,11 +153,17 @@ reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const vo
     return REEF_OK;
 }
 
+static bool same_sizes(const reef_memory_sizes *a, const reef_memory_sizes *b)
+{
+    return a->numbers == b->numbers && a->vectors == b->vectors && a->record == b->record && a->shared == b->shared &&
+           a->pair_numbers == b->pair_numbers && a->pair_block == b->pair_block && a->pair_places == b->pair_places;
+}
+
 bool rfi_state_fits(const reef_state *state, const reef_plan *plan)
 {
     bool fits = state->segments == plan->segments && state->dtype == plan->dtype && state->recalls == plan->recalls;
-    fits = fits && (!state->recalls ||
-                    (state->senders.numbers == plan->recall.numbers && state->senders.capacity >= plan->rows));
+    fits = fits &&
+           (!state->recalls || (state->rule == plan->rule && same_sizes(&state->senders.sizes, &plan->recall.sizes)));
     for (ptrdiff_t s = 0; fits && s < plan->segments; s++) {
         fits = state->offsets[s + 1] == plan->m.offsets[s + 1];
     }
@@ -191,85 +204,40 @@ rfi_senders *rfi_state_senders(const reef_state *state)
     return state->recalls ? (rfi_senders *)(uintptr_t)&state->senders : NULL;
 }
 
+uint64_t *rfi_state_first_seed(reef_state *state)
+{
+    return state && state->recalls && state->senders.rounds == 0 ? &state->senders.seed : NULL;
+}
+
 int64_t reef_state_age(const reef_state *state, int64_t id)
 {
+    if (!state) {
+        return 0;
+    }
     ptrdiff_t place = state->recalls ? rfi_senders_find(&state->senders, id) : -1;
-    return place >= 0 ? state->senders.traces[place].age : 0;
+    return place >= 0 ? state->senders.who[place].age : 0;
 }
 
-/* ---- bytes ---- */
-
-/* What stands before them: the kind of state, the byte order of the machine and the shape. */
-typedef struct mark {
-    char magic[8];
-    int64_t one, recalls, dtype, total, known;
-} mark;
-
-static mark mark_of(const reef_state *state)
+ptrdiff_t reef_state_senders(const reef_state *state)
 {
-    mark m = {.magic = "REEFMEM", .one = 1, .recalls = state->recalls, .dtype = state->dtype};
-    m.total = state->offsets[state->segments];
-    m.known = state->known;
-    return m;
+    if (!state) {
+        return 0;
+    }
+    return state->recalls ? state->senders.count : 0;
 }
 
-static size_t centre_size(const reef_state *state)
+void reef_state_set_limit(reef_state *state, ptrdiff_t senders)
 {
-    return (size_t)state->offsets[state->segments] * rfi_dtype_size(state->dtype);
+    if (!state) {
+        return;
+    }
+    state->senders.limit = senders > state->senders.capacity ? senders : state->senders.capacity;
 }
 
-size_t reef_state_size(const reef_state *state)
+void reef_state_set_seed(reef_state *state, uint64_t seed)
 {
-    return sizeof(mark) + (state->recalls ? rfi_senders_size(&state->senders) : centre_size(state));
-}
-
-reef_status reef_state_save(const reef_state *state, void *bytes, size_t size, reef_error *error)
-{
-    if (!state || !bytes || size != reef_state_size(state)) {
-        return rfi_fail(error, REEF_E_ARG, "reef_state_save: no such state, or not the size it has (reef_state_size)");
+    if (!state) {
+        return;
     }
-    mark m = mark_of(state);
-    unsigned char *rest = (unsigned char *)bytes + sizeof m;
-    memcpy(bytes, &m, sizeof m);
-    if (state->recalls) {
-        rfi_senders_save(&state->senders, rest);
-    } else if (state->known) {
-        memcpy(rest, state->now, centre_size(state));
-    } else {
-        memset(rest, 0, centre_size(state));
-    }
-    return REEF_OK;
-}
-
-static bool is_finite(const reef_state *state, const unsigned char *centre)
-{
-    for (ptrdiff_t m = 0; m < state->offsets[state->segments]; m++) {
-        if (!isfinite(rfi_load(state->dtype, centre, m))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-reef_status reef_state_load(reef_state *state, const void *bytes, size_t size, reef_error *error)
-{
-    if (!state || !bytes || size != reef_state_size(state)) {
-        return rfi_fail(error, REEF_E_ARG, "reef_state_load: no such state, or not the size it has (reef_state_size)");
-    }
-    mark found;
-    mark own = mark_of(state);
-    memcpy(&found, bytes, sizeof found);
-    own.known = found.known;
-    const unsigned char *rest = (const unsigned char *)bytes + sizeof own;
-    bool sane = memcmp(&found, &own, sizeof own) == 0 && (found.known == 0 || found.known == 1);
-    sane = sane && (state->recalls ? rfi_senders_load(&state->senders, rest) : is_finite(state, rest));
-    if (!sane) {
-        return rfi_fail(error, REEF_E_FORMAT, "these bytes are not a state of this rule, shape and machine");
-    }
-    if (!state->recalls) {
-        memcpy(state->now, rest, centre_size(state));
-        state->known = found.known;
-        memset(state->given, found.known ? 1 : 0, (size_t)state->segments * sizeof *state->given);
-    }
-    return REEF_OK;
+    state->senders.seed = seed;
 }

@@ -31,7 +31,7 @@ static const reef_field alie_fields[] = {
      .min = 0,
      .max = 1e30,
      .unit = "standard deviations",
-     .help = "distance from the mean of the honest rows; auto: from the numbers of agents and liars",
+     .help = "distance from the honest mean; auto: from the numbers of agents and malicious agents",
      .words = automatic},
     {.name = "sign",
      .type = REEF_FIELD_WORD,
@@ -54,7 +54,7 @@ static const reef_field alie_fields[] = {
      .min = 0,
      .max = 1e12,
      .unit = "rounds",
-     .help = "after which the side changes, again and again, so that no average shows it; 0: never"},
+     .help = "after which the side changes, again and again, so that averages do not reveal it; 0: never"},
     {.name = "jitter",
      .type = REEF_FIELD_REAL,
      .offset = offsetof(alie_params, jitter),
@@ -62,14 +62,14 @@ static const reef_field alie_fields[] = {
      .min = 0,
      .max = 1e30,
      .unit = "standard deviations",
-     .help = "of noise that each liar adds for itself, so that no two send the same"},
+     .help = "of the noise that each malicious agent adds on its own, so that no two send the same"},
 };
 
 /* Where the liars are the majority alone, or nobody can be won, the quantile would be infinite: one half of an agent is left. */
-double rfi_alie_z(ptrdiff_t honest, ptrdiff_t liars, bool all)
+double rfi_alie_z(ptrdiff_t honest, ptrdiff_t malicious_count, bool all)
 {
     double h = honest > 0 ? (double)honest : 1;
-    double f = liars > 0 ? (double)liars : 0;
+    double f = malicious_count > 0 ? (double)malicious_count : 0;
     double supporters = floor((h + f) / 2 + 1) - f;
     double whole = all ? h + f : h;
     double share = (whole - supporters) / whole;
@@ -77,37 +77,13 @@ double rfi_alie_z(ptrdiff_t honest, ptrdiff_t liars, bool all)
     return rfi_normal_quantile(share < margin ? margin : share > 1 - margin ? 1 - margin : share);
 }
 
-/* Each liar's own noise. */
-static void draw(const alie_params *p, const reef_attack_view *view, float *out)
-{
-    for (ptrdiff_t r = 0; r < view->lanes; r++) {
-        rfi_rng rng;
-        rfi_attack_rng(view, r, view->liar, view->round, &rng);
-        for (ptrdiff_t i = r; i < view->length; i += view->lanes) {
-            out[i] = rfi_to_float(p->jitter * rfi_rng_normal(&rng));
-        }
-    }
-}
-
 static bool message(const void *params, const reef_attack_view *view, float *out)
 {
     const alie_params *p = params;
-    double z = isnan(p->z) ? rfi_alie_z(view->honest, view->liars, p->share == ALL) : p->z;
-    double mean[RFI_ATTACK_BLOCK];
-    double deviation[RFI_ATTACK_BLOCK];
+    double z = isnan(p->z) ? rfi_alie_z(view->honest, view->malicious_count, p->share == ALL) : p->z;
     bool other_side = p->period > 0 && view->round / p->period % 2;
-    z = (p->sign == MINUS) != other_side ? -z : z;
-    if (p->jitter > 0) {
-        draw(p, view, out);
-    }
-    for (ptrdiff_t from = 0; from < view->length; from += RFI_ATTACK_BLOCK) {
-        ptrdiff_t count = rfi_block_count(view, from);
-        rfi_attack_moments(view, from, count, mean, deviation);
-        for (ptrdiff_t i = 0; i < count; i++) {
-            double own = p->jitter > 0 ? (double)out[from + i] : 0;
-            out[from + i] = rfi_to_float(mean[i] + (z + own) * deviation[i]);
-        }
-    }
+    rfi_attack_normal(view, view->sender, p->jitter, out);
+    rfi_attack_shift(view, (p->sign == MINUS) != other_side ? -z : z, out);
     return true;
 }
 
@@ -119,7 +95,7 @@ static unsigned traits_of(const void *params)
 
 const reef_attack_kind rfi_attack_alie = {
     .kind = {.name = "alie",
-             .summary = "all liars a few standard deviations from the mean of the honest rows",
+             .summary = "all malicious agents a few standard deviations from the honest mean",
              .citation =
                  "Baruch, Baruch, Goldberg, A little is enough: circumventing defenses for distributed learning (2019)",
              .fields = alie_fields,

@@ -2,13 +2,12 @@
 #include "attack/attack.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/memory.h"
 #include "base/spec.h"
 
-#include <string.h>
-
-static const reef_attack_kind *const kinds[] = {
-#define REEF_ATTACK(name) &rfi_attack_##name,
+static const reef_kind *const kinds[] = {
+#define REEF_ATTACK(name) &rfi_attack_##name.kind,
 #include "attack/attack_list.h"
 #undef REEF_ATTACK
 };
@@ -23,7 +22,7 @@ struct reef_attack {
 static const char *const knowledges[] = {
     [REEF_KNOW_ALL] = "all",
     [REEF_KNOW_NEIGHBOURS] = "neighbours",
-    [REEF_KNOW_LIARS] = "liars",
+    [REEF_KNOW_MALICIOUS] = "malicious",
     [REEF_KNOW_AUTO] = "auto",
     NULL,
 };
@@ -34,8 +33,8 @@ static const reef_field common_fields[] = {
      .offset = offsetof(reef_attack_common, knowledge),
      .preset = "auto",
      .unit = "",
-     .help = "rows known: of all honest agents, of those the receiver hears, only the liars' own; auto: as usual for "
-             "the attack",
+     .help = "what the attacker knows: the vectors of all honest agents, of those the receiver hears, or only of the "
+             "malicious agents; auto: as usual for the attack",
      .words = knowledges},
     {.name = "from",
      .type = REEF_FIELD_INT,
@@ -71,43 +70,25 @@ static const reef_field common_fields[] = {
      .help = "rounds of honesty after every `on` rounds; 0: attacks always"},
 };
 
-static const rfi_fields common_table = {"attack", common_fields, RFI_COUNT(common_fields)};
-
-/* ---- kinds ---- */
-
-ptrdiff_t reef_attack_count(void)
+static reef_status check_kind(const reef_kind *head, reef_error *error)
 {
-    return RFI_COUNT(kinds);
+    const reef_attack_kind *kind = (const void *)head;
+    bool knows = kind->knowledge >= REEF_KNOW_ALL && kind->knowledge < REEF_KNOW_AUTO;
+    if (kind->work_rows < 0 || !knows) {
+        return rfi_fail(error, REEF_E_ARG, "attack '%s' needs work_rows >= 0 and a knowledge other than auto",
+                        head->name);
+    }
+    return REEF_OK;
 }
 
-const reef_attack_kind *reef_attack_at(ptrdiff_t index)
-{
-    return index >= 0 && index < RFI_COUNT(kinds) ? kinds[index] : NULL;
-}
-
-static const reef_kind *kind_of(const void *user, ptrdiff_t index)
-{
-    (void)user;
-    return &kinds[index]->kind;
-}
-
-static const char *name_of(const void *user, ptrdiff_t index)
-{
-    return kind_of(user, index)->name;
-}
-
-static const rfi_catalogue catalogue = {"kind of attack", name_of, kind_of, NULL, RFI_COUNT(kinds)};
-
-const reef_attack_kind *reef_attack_find(const char *name)
-{
-    return name ? reef_attack_at(rfi_catalogue_find(&catalogue, (rfi_slice){name, strlen(name)})) : NULL;
-}
-
-const reef_field *reef_attack_common_fields(ptrdiff_t *count)
-{
-    *count = RFI_COUNT(common_fields);
-    return common_fields;
-}
+const rfi_family rfi_family_attack = {.number = REEF_FAMILY_ATTACK,
+                                      .size = sizeof(reef_attack_kind),
+                                      .name = "attack",
+                                      .what = "kind of attack",
+                                      .builtin = kinds,
+                                      .builtin_count = RFI_COUNT(kinds),
+                                      .common = {"attack", common_fields, RFI_COUNT(common_fields)},
+                                      .check = check_kind};
 
 /* ---- making ---- */
 
@@ -115,7 +96,7 @@ static reef_attack *new_attack(reef_context *context, reef_error *error)
 {
     reef_attack *attack = rfi_allocate(context, sizeof *attack);
     if (!attack) {
-        (void)rfi_fail(error, REEF_E_NOMEM, "no memory for an attack");
+        (void)rfi_fail(error, REEF_E_NOMEM, "not enough memory for an attack");
         return NULL;
     }
     *attack = (reef_attack){.context = context};
@@ -130,7 +111,7 @@ static reef_status check_common(const reef_attack_kind *kind, reef_attack_common
         common->knowledge = (int)kind->knowledge;
     }
     if (common->knowledge < REEF_KNOW_ALL || common->knowledge >= REEF_KNOW_AUTO) {
-        return rfi_fail(error, REEF_E_RANGE, "%s: there is no knowledge number %d", name, common->knowledge);
+        return rfi_fail(error, REEF_E_RANGE, "%s: unknown knowledge value %d", name, common->knowledge);
     }
     if (common->from < 0 || common->until < 0 || common->on < 1 || common->off < 0 ||
         common->on > INT64_MAX - common->off) {
@@ -159,68 +140,41 @@ static reef_status finish(reef_status status, reef_attack *made, reef_attack **a
 
 reef_status reef_attack_create(reef_context *context, reef_attack **attack, const char *spec, reef_error *error)
 {
-    ptrdiff_t index = 0;
+    const reef_kind *kind = NULL;
     if (!attack || !spec) {
-        return rfi_fail(error, REEF_E_ARG, "reef_attack_create: the attack or the spec is missing");
+        return rfi_fail(error, REEF_E_ARG, "reef_attack_create: attack or its description is NULL");
     }
     reef_attack *made = new_attack(context, error);
     if (!made) {
         return REEF_E_NOMEM;
     }
-    rfi_target common = {common_table, &made->common, NULL};
-    reef_status status = rfi_spec_read(context, &catalogue, spec, &common, &index, &made->params, error);
-    if (status == REEF_OK) {
-        made->kind = kinds[index];
-    }
+    reef_status status = rfi_spec_read(context, &rfi_family_attack, spec, &made->common, &kind, &made->params, error);
+    made->kind = (const void *)kind;
     return finish(status, made, attack, error);
-}
-
-static bool is_sound(const reef_attack_kind *kind)
-{
-    const reef_kind *head = &kind->kind;
-    return head->name && head->name[0] && head->field_count >= 0 && head->field_count <= 32 &&
-           (head->fields || head->field_count == 0) && kind->work_rows >= 0 && kind->knowledge >= REEF_KNOW_ALL &&
-           kind->knowledge < REEF_KNOW_AUTO;
-}
-
-static reef_status fill_own(reef_attack *attack, const void *params, const reef_attack_common *common,
-                            reef_error *error)
-{
-    const reef_kind *head = &attack->kind->kind;
-    size_t bytes = head->params_size ? head->params_size : 1;
-    attack->params = rfi_allocate(attack->context, bytes);
-    if (!attack->params) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for attack '%s'", head->name);
-    }
-    memset(attack->params, 0, bytes);
-    reef_status status = REEF_OK;
-    if (params) {
-        memcpy(attack->params, params, head->params_size);
-    } else {
-        rfi_fields table = {head->name, head->fields, head->field_count};
-        status = rfi_fields_preset(&table, attack->params, error);
-    }
-    if (common) {
-        attack->common = *common;
-    } else if (status == REEF_OK) {
-        status = rfi_fields_preset(&common_table, &attack->common, error);
-    }
-    return status;
 }
 
 reef_status reef_attack_create_own(reef_context *context, reef_attack **attack, const reef_attack_kind *kind,
                                    const void *params, const reef_attack_common *common, reef_error *error)
 {
-    if (!attack || !kind || !is_sound(kind)) {
-        return rfi_fail(error, REEF_E_ARG,
-                        "reef_attack_create_own: a kind with a name, at most 32 fields and work_rows >= 0 is needed");
+    if (!attack) {
+        return rfi_fail(error, REEF_E_ARG, "reef_attack_create_own: attack is NULL");
+    }
+    reef_status status = rfi_kind_check(&rfi_family_attack, kind ? &kind->kind : NULL, error);
+    if (status != REEF_OK) {
+        return status;
     }
     reef_attack *made = new_attack(context, error);
     if (!made) {
         return REEF_E_NOMEM;
     }
     made->kind = kind;
-    return finish(fill_own(made, params, common, error), made, attack, error);
+    status = rfi_spec_copy(context, &rfi_family_attack, &kind->kind, params, &made->params, error);
+    if (status == REEF_OK && !common) {
+        status = rfi_fields_preset(&rfi_family_attack.common, &made->common, error);
+    } else if (status == REEF_OK) {
+        made->common = *common;
+    }
+    return finish(status, made, attack, error);
 }
 
 void reef_attack_destroy(reef_attack **attack)
@@ -238,32 +192,57 @@ void reef_attack_destroy(reef_attack **attack)
 
 const reef_attack_kind *reef_attack_kind_of(const reef_attack *attack)
 {
+    if (!attack) {
+        return NULL;
+    }
     return attack->kind;
 }
 
 const void *reef_attack_params(const reef_attack *attack)
 {
+    if (!attack) {
+        return NULL;
+    }
     return attack->params;
 }
 
 const reef_attack_common *reef_attack_common_of(const reef_attack *attack)
 {
+    if (!attack) {
+        return NULL;
+    }
     return &attack->common;
 }
 
 unsigned reef_attack_traits(const reef_attack *attack)
 {
+    if (!attack) {
+        return 0;
+    }
     const reef_attack_kind *kind = attack->kind;
     return kind->traits_of ? kind->traits_of(attack->params) : kind->traits;
 }
 
 int64_t reef_attack_delay(const reef_attack *attack)
 {
+    if (!attack) {
+        return 0;
+    }
     return attack->kind->delay ? attack->kind->delay(attack->params) : 0;
+}
+
+int64_t reef_attack_identity(const reef_attack *attack, ptrdiff_t agent, ptrdiff_t agents, int64_t round)
+{
+    int64_t rounds = attack && attack->kind->identity ? attack->kind->identity(attack->params) : 0;
+    uint64_t number = rounds > 0 ? (uint64_t)(round / rounds) + 1 : 0;
+    return (int64_t)(((uint64_t)agent + number * (uint64_t)agents) & INT64_MAX);
 }
 
 bool reef_attack_active(const reef_attack *attack, int64_t round)
 {
+    if (!attack) {
+        return false;
+    }
     const reef_attack_common *c = &attack->common;
     if (round < c->from || (c->until > 0 && round >= c->until)) {
         return false;
@@ -273,6 +252,9 @@ bool reef_attack_active(const reef_attack *attack, int64_t round)
 
 ptrdiff_t reef_attack_work(const reef_attack *attack, ptrdiff_t length, ptrdiff_t known)
 {
+    if (!attack) {
+        return 0;
+    }
     ptrdiff_t rows = 0;
     ptrdiff_t more = 0;
     ptrdiff_t sum = 0;
@@ -283,9 +265,10 @@ ptrdiff_t reef_attack_work(const reef_attack *attack, ptrdiff_t length, ptrdiff_
 
 size_t reef_attack_print(const reef_attack *attack, char *text, size_t size)
 {
+    if (!attack) {
+        return rfi_no_text(text, size);
+    }
     size_t used = 0;
-    reef_attack_common shown = attack->common;
-    rfi_target common = {common_table, &shown, NULL};
-    rfi_spec_print(&attack->kind->kind, attack->params, &common, text, size, &used);
+    rfi_spec_print(&rfi_family_attack, &attack->kind->kind, attack->params, &attack->common, text, size, &used);
     return used;
 }

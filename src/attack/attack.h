@@ -6,11 +6,13 @@
 #ifndef RFI_ATTACK_ATTACK_H
 #define RFI_ATTACK_ATTACK_H
 
-#include "base/fields.h"
+#include "base/registry.h"
 #include "num/rng.h"
 
 #include <float.h>
 #include <reef/attack.h>
+
+extern const rfi_family rfi_family_attack;
 
 #define REEF_ATTACK(name) extern const reef_attack_kind rfi_attack_##name;
 #include "attack/attack_list.h"
@@ -70,10 +72,14 @@ static inline ptrdiff_t rfi_block_count(const reef_attack_view *view, ptrdiff_t 
 /* mu and sigma (unless NULL) of the numbers from..from+count-1 of the rows, count <= RFI_ATTACK_BLOCK. Without rows: own and 0. */
 void rfi_attack_moments(const reef_attack_view *view, ptrdiff_t from, ptrdiff_t count, double *mean, double *deviation);
 /* mu as a row. */
+/* Noise of standard deviation `size` from the stream of an agent in this round. */
+void rfi_attack_normal(const reef_attack_view *view, ptrdiff_t agent, double size, float *out);
+/* out = mean of the rows known + (shift + out) times their deviation. */
+void rfi_attack_shift(const reef_attack_view *view, double shift, float *out);
 void rfi_attack_mean(const reef_attack_view *view, float *mean);
 
 /* z of ALIE for h honest agents and f liars; `all`: the share is of all agents instead of the honest ones. */
-double rfi_alie_z(ptrdiff_t honest, ptrdiff_t liars, bool all);
+double rfi_alie_z(ptrdiff_t honest, ptrdiff_t malicious_count, bool all);
 
 /* ---- sums over whole rows, lane by lane ---- */
 

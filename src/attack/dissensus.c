@@ -19,14 +19,14 @@ static const reef_field dissensus_fields[] = {
      .min = 0,
      .max = 1e30,
      .unit = "",
-     .help = "1 undoes what the receiver would learn from the others, more drives it away from them"},
+     .help = "1 cancels what the receiver would learn from the others, more drives it away from them"},
 };
 
 static bool message(const void *params, const reef_attack_view *view, float *out)
 {
     const dissensus_params *p = params;
     const float *w = view->receiver_model;
-    double factor = p->epsilon * (double)view->known / (view->liars > 0 ? (double)view->liars : 1);
+    double factor = p->epsilon * (double)view->known / (view->malicious_count > 0 ? (double)view->malicious_count : 1);
     double mean[RFI_ATTACK_BLOCK];
     if (!w || view->known == 0) {
         return rfi_attack_honest(view, out);
@@ -44,7 +44,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
 
 const reef_attack_kind rfi_attack_dissensus = {
     .kind = {.name = "dissensus",
-             .summary = "to every receiver the opposite of what its honest neighbours say",
+             .summary = "sends every receiver the opposite of what its honest neighbours send",
              .citation = "He, Karimireddy, Jaggi, Byzantine-robust decentralized learning via ClippedGossip (2022)",
              .fields = dissensus_fields,
              .field_count = RFI_COUNT(dissensus_fields),

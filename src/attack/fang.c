@@ -32,14 +32,14 @@ static const reef_field fang_fields[] = {
      .offset = offsetof(fang_params, range),
      .preset = "extremes",
      .unit = "",
-     .help = "beyond the extremes of the rows known, or 3 to 4 standard deviations from their mean",
+     .help = "beyond the extremes of the known vectors, or 3 to 4 standard deviations from their mean",
      .words = ranges},
     {.name = "draws",
      .type = REEF_FIELD_WORD,
      .offset = offsetof(fang_params, draws),
      .preset = "each",
      .unit = "",
-     .help = "every liar draws its own numbers, or all have the same, which costs less",
+     .help = "every malicious agent draws its own numbers, or all send the same, which costs less",
      .words = draws},
 };
 
@@ -47,7 +47,7 @@ static void draw_uniform(const fang_params *p, const reef_attack_view *view, flo
 {
     for (ptrdiff_t r = 0; r < view->lanes; r++) {
         rfi_rng rng;
-        rfi_attack_rng(view, r, p->draws == COMMON ? 0 : view->liar, view->round, &rng);
+        rfi_attack_rng(view, r, p->draws == COMMON ? 0 : view->sender, view->round, &rng);
         for (ptrdiff_t i = r; i < view->length; i += view->lanes) {
             out[i] = (float)rfi_rng_uniform(&rng);
         }
@@ -118,13 +118,15 @@ static unsigned traits_of(const void *params)
 }
 
 const reef_attack_kind rfi_attack_fang = {
-    .kind = {.name = "fang",
-             .summary = "beyond the honest extremes, against the way the mean goes: for trimmed mean and median",
-             .citation =
-                 "Fang, Cao, Jia, Gong, Local model poisoning attacks to Byzantine-robust federated learning (2020)",
-             .fields = fang_fields,
-             .field_count = RFI_COUNT(fang_fields),
-             .params_size = sizeof(fang_params)},
+    .kind =
+        {.name = "fang",
+         .summary =
+             "beyond the honest extremes, against the direction of the mean update: targets trimmed mean and median",
+         .citation =
+             "Fang, Cao, Jia, Gong, Local model poisoning attacks to Byzantine-robust federated learning (2020)",
+         .fields = fang_fields,
+         .field_count = RFI_COUNT(fang_fields),
+         .params_size = sizeof(fang_params)},
     .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS,
     .message = message,
     .traits_of = traits_of,

@@ -20,7 +20,7 @@ static const reef_field fang_krum_fields[] = {
      .min = 1,
      .max = 1000,
      .unit = "",
-     .help = "how often the rule is tried at most"},
+     .help = "maximum number of trials of the rule"},
 };
 
 /* max_i |x_i - r| / sqrt(M) */
@@ -38,7 +38,7 @@ static double row_radius(const reef_attack_view *view)
 static double first_lambda(const reef_attack_view *view, double radius)
 {
     double h = (double)view->honest;
-    double spare = h - (double)view->liars - 1;
+    double spare = h - (double)view->malicious_count - 1;
     double others = h > 2 ? h - 2 : 0;
     return (2 * others / (spare > 1 ? spare : 1) + 1) * radius;
 }
@@ -106,7 +106,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
 
 const reef_attack_kind rfi_attack_fang_krum = {
     .kind = {.name = "fang_krum",
-             .summary = "as far against the way the mean goes as a rule that chooses a row still chooses it",
+             .summary = "as far against the mean update as a rule that selects an input still selects it",
              .citation =
                  "Fang, Cao, Jia, Gong, Local model poisoning attacks to Byzantine-robust federated learning (2020)",
              .fields = fang_krum_fields,

@@ -30,7 +30,7 @@ static const reef_field few_fields[] = {
      .offset = offsetof(few_params, moving),
      .preset = "false",
      .unit = "",
-     .help = "other coordinates in every round"},
+     .help = "new coordinates in every round"},
 };
 
 /* Selection sampling (Fan, Muller, Rezucha 1962): every set of that size is equally likely, and no memory is needed. */
@@ -59,7 +59,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
 
 const reef_attack_kind rfi_attack_few_coordinates = {
     .kind = {.name = "few_coordinates",
-             .summary = "adds delta in a few random coordinates, honest in all others",
+             .summary = "adds delta to a few random coordinates, honest in all others",
              .citation = "",
              .fields = few_fields,
              .field_count = RFI_COUNT(few_fields),

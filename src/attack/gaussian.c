@@ -21,7 +21,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     const gaussian_params *p = params;
     for (ptrdiff_t r = 0; r < view->lanes; r++) {
         rfi_rng rng;
-        rfi_attack_rng(view, r, view->liar, view->round, &rng);
+        rfi_attack_rng(view, r, view->sender, view->round, &rng);
         for (ptrdiff_t i = r; i < view->length; i += view->lanes) {
             out[i] = rfi_to_float((double)view->own[i] + p->sigma * rfi_rng_normal(&rng));
         }
@@ -31,7 +31,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
 
 const reef_attack_kind rfi_attack_gaussian = {
     .kind = {.name = "gaussian",
-             .summary = "adds Gaussian noise, other noise in every round",
+             .summary = "adds Gaussian noise, drawn anew in every round",
              .citation = "",
              .fields = gaussian_fields,
              .field_count = RFI_COUNT(gaussian_fields),

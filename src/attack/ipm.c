@@ -43,7 +43,7 @@ static unsigned traits_of(const void *params)
 
 const reef_attack_kind rfi_attack_ipm = {
     .kind = {.name = "ipm",
-             .summary = "an update against the mean of the honest ones",
+             .summary = "an update opposite to the honest mean update",
              .citation = "Xie, Koyejo, Gupta, Fall of empires: breaking Byzantine-tolerant SGD by inner product "
                          "manipulation (2020)",
              .fields = ipm_fields,

@@ -3,7 +3,7 @@
 
 const reef_attack_kind rfi_attack_label_flip = {
     .kind = {.name = "label_flip",
-             .summary = "honest but for the labels it learns from, which are turned round",
+             .summary = "honest, except that it learns from flipped labels",
              .citation =
                  "Fang, Cao, Jia, Gong, Local model poisoning attacks to Byzantine-robust federated learning (2020)"},
     .traits = REEF_ATTACK_LANES | REEF_ATTACK_LABELS,

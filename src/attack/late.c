@@ -13,7 +13,7 @@ static const reef_field late_fields[] = {
      .min = 1,
      .max = 1e6,
      .unit = "rounds",
-     .help = "age of what arrives; before that nothing arrives"},
+     .help = "age of what arrives; nothing arrives before that round"},
 };
 
 static int64_t delay(const void *params)
@@ -24,7 +24,7 @@ static int64_t delay(const void *params)
 
 const reef_attack_kind rfi_attack_late = {
     .kind = {.name = "late",
-             .summary = "sends its model some rounds late",
+             .summary = "sends its model with a delay of some rounds",
              .citation = "",
              .fields = late_fields,
              .field_count = RFI_COUNT(late_fields),

@@ -36,7 +36,7 @@ static const reef_field line_search_fields[] = {
      .min = 1,
      .max = 1000,
      .unit = "",
-     .help = "how often the rule is tried at most"},
+     .help = "maximum number of trials of the rule"},
 };
 
 typedef struct search {
@@ -142,7 +142,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     search s = {.view = view, .mean = mean, .direction = direction, .result = rfi_attack_row(view, 2), .out = out};
     s.left = p->evaluations;
     find_direction(p, view, mean, direction);
-    place(&s, find_factor(&s, p->direction == ALIE ? rfi_alie_z(view->honest, view->liars, false) : 1.5));
+    place(&s, find_factor(&s, p->direction == ALIE ? rfi_alie_z(view->honest, view->malicious_count, false) : 1.5));
     return true;
 }
 

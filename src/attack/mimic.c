@@ -1,9 +1,11 @@
-/* mimic: all liars copy one honest agent, which then counts for many. agent: its place among the rows known, or the row farthest from
- * their mean (lane by lane; the first of equals). */
+/* mimic: malicious agents copy one honest agent, which then counts for many, or several of them, one each. agent: the place of the first among
+ * the rows known, or the row farthest from their mean (lane by lane; the first of equals). */
 #include "attack/attack.h"
 
 typedef struct mimic_params {
     int64_t agent;
+    int64_t targets;
+    double jitter;
 } mimic_params;
 
 enum { FARTHEST = -1 };
@@ -17,8 +19,25 @@ static const reef_field mimic_fields[] = {
      .min = 0,
      .max = 1e15,
      .unit = "",
-     .help = "which of the rows known is copied, counted round if there are fewer; or the one farthest from their mean",
+     .help = "which of the known vectors is copied (modulo their number), or the one farthest from their mean",
      .words = words},
+    {.name = "targets",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(mimic_params, targets),
+     .preset = "1",
+     .min = 1,
+     .max = 1e15,
+     .unit = "",
+     .help = "honest agents that are copied, from `agent` on: a malicious agent copies the one of its own number "
+             "modulo this"},
+    {.name = "jitter",
+     .type = REEF_FIELD_REAL,
+     .offset = offsetof(mimic_params, jitter),
+     .preset = "0",
+     .min = 0,
+     .max = 1e30,
+     .unit = "standard deviations",
+     .help = "of the noise that each malicious agent adds on its own, so that no two send the same"},
 };
 
 /* out holds the mean and receives the farthest row of each lane of the group. */
@@ -45,6 +64,20 @@ static void copy_farthest(const reef_attack_view *view, ptrdiff_t first, float *
     }
 }
 
+/* out = from + out times the deviation of the rows known. */
+static void add_to_scaled(const reef_attack_view *view, const float *from, float *out)
+{
+    double mean[RFI_ATTACK_BLOCK];
+    double deviation[RFI_ATTACK_BLOCK];
+    for (ptrdiff_t at = 0; at < view->length; at += RFI_ATTACK_BLOCK) {
+        ptrdiff_t count = rfi_block_count(view, at);
+        rfi_attack_moments(view, at, count, mean, deviation);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            out[at + i] = rfi_to_float((double)from[at + i] + (double)out[at + i] * deviation[i]);
+        }
+    }
+}
+
 static bool message(const void *params, const reef_attack_view *view, float *out)
 {
     const mimic_params *p = params;
@@ -55,21 +88,35 @@ static bool message(const void *params, const reef_attack_view *view, float *out
         }
         return true;
     }
-    const float *from = view->known > 0 ? view->rows[p->agent % view->known] : view->own;
+    ptrdiff_t target = view->known > 0 ? (p->agent % view->known + view->sender % p->targets) % view->known : 0;
+    const float *from = view->known > 0 ? view->rows[target] : view->own;
+    if (p->jitter > 0) {
+        rfi_attack_normal(view, view->sender, p->jitter, out);
+        add_to_scaled(view, from, out);
+        return true;
+    }
     for (ptrdiff_t i = 0; i < view->length; i++) {
         out[i] = from[i];
     }
     return true;
 }
 
+static unsigned traits_of(const void *params)
+{
+    const mimic_params *p = params;
+    bool same = p->agent == FARTHEST || (p->targets == 1 && !(p->jitter > 0));
+    return REEF_ATTACK_LANES | REEF_ATTACK_ROWS | (same ? REEF_ATTACK_SAME : 0);
+}
+
 const reef_attack_kind rfi_attack_mimic = {
     .kind = {.name = "mimic",
-             .summary = "all liars copy one honest agent",
+             .summary = "malicious agents copy honest ones",
              .citation =
                  "Karimireddy, He, Jaggi, Byzantine-robust learning on heterogeneous datasets via bucketing (2022)",
              .fields = mimic_fields,
              .field_count = RFI_COUNT(mimic_fields),
              .params_size = sizeof(mimic_params)},
-    .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS | REEF_ATTACK_SAME,
+    .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS,
     .message = message,
+    .traits_of = traits_of,
 };

@@ -40,14 +40,14 @@ static const reef_field min_max_fields[] = {
      .offset = offsetof(min_max_params, limit),
      .preset = "max",
      .unit = "",
-     .help = "no farther from any honest row than they are apart, or by sums of squared distances",
+     .help = "no farther from any honest vector than these are apart, or by sums of squared distances",
      .words = limits},
     {.name = "pairs",
      .type = REEF_FIELD_WORD,
      .offset = offsetof(min_max_params, pairs),
      .preset = "all",
      .unit = "",
-     .help = "limit=max: the largest distance of all pairs of rows, or a lower bound that costs less",
+     .help = "limit=max: the largest distance of all pairs of vectors, or a lower bound that costs less",
      .words = pairings},
     RFI_FIELD_REFERENCE(min_max_params, "previous"),
 };
@@ -222,7 +222,7 @@ static unsigned traits_of(const void *params)
 
 const reef_attack_kind rfi_attack_min_max = {
     .kind = {.name = "min_max",
-             .summary = "as far from the mean as the honest rows are from each other",
+             .summary = "as far from the honest mean as the honest vectors are from each other",
              .citation = "Shejwalkar, Houmansadr, Manipulating the Byzantine: optimizing model poisoning attacks and "
                          "defenses for federated learning (2021)",
              .fields = min_max_fields,

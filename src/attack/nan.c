@@ -48,7 +48,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     }
     for (ptrdiff_t r = 0; r < view->lanes && p->where == WHERE_ONE && coordinates > 0; r++) {
         rfi_rng rng;
-        rfi_attack_rng(view, r, view->liar, view->round, &rng);
+        rfi_attack_rng(view, r, view->sender, view->round, &rng);
         ptrdiff_t m = (ptrdiff_t)(rfi_rng_uniform(&rng) * (double)coordinates);
         out[m * view->lanes + r] = bad_value(p->value, m);
     }
@@ -63,7 +63,7 @@ static unsigned traits_of(const void *params)
 
 const reef_attack_kind rfi_attack_nan = {
     .kind = {.name = "nan",
-             .summary = "NaN, infinities or the largest numbers there are",
+             .summary = "NaN, infinities or the largest finite numbers",
              .citation = "",
              .fields = nan_fields,
              .field_count = RFI_COUNT(nan_fields),

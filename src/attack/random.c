@@ -32,7 +32,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     const random_params *p = params;
     for (ptrdiff_t r = 0; r < view->lanes; r++) {
         rfi_rng rng;
-        rfi_attack_rng(view, r, view->liar, view->round, &rng);
+        rfi_attack_rng(view, r, view->sender, view->round, &rng);
         for (ptrdiff_t i = r; i < view->length; i += view->lanes) {
             double x = p->distribution == UNIFORM ? 2 * rfi_rng_uniform(&rng) - 1 : rfi_rng_normal(&rng);
             out[i] = rfi_to_float(p->scale * x);

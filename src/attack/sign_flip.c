@@ -18,7 +18,7 @@ static const reef_field sign_flip_fields[] = {
      .min = 0,
      .max = 1e38,
      .unit = "",
-     .help = "factor of what is turned round; the literature also uses 4 and 10"},
+     .help = "factor applied to the flipped vector; the literature also uses 4 and 10"},
     RFI_FIELD_REFERENCE(sign_flip_params, "zero"),
 };
 

@@ -18,13 +18,13 @@ static const reef_field two_faced_fields[] = {
      .min = -1e38,
      .max = 1e38,
      .unit = "",
-     .help = "what is added for some receivers and taken away for others, in every coordinate"},
+     .help = "what is added for some receivers and subtracted for others, in every coordinate"},
     {.name = "split",
      .type = REEF_FIELD_WORD,
      .offset = offsetof(two_faced_params, split),
      .preset = "parity",
      .unit = "",
-     .help = "receivers of even and of odd number, or at random",
+     .help = "receivers with even and odd numbers, or at random",
      .words = splits},
 };
 

@@ -1,6 +1,7 @@
 /* What several attacks need from a view: work, sums over the rows, trials of the rule, random streams. */
 #include "attack/attack.h"
 
+#include <assert.h>
 #include <math.h>
 
 const char *const rfi_references[] = {"zero", "previous", NULL};
@@ -28,6 +29,7 @@ const float **rfi_attack_pointers(const reef_attack_view *view)
 
 void rfi_attack_moments(const reef_attack_view *view, ptrdiff_t from, ptrdiff_t count, double *mean, double *deviation)
 {
+    assert(count >= 1 && count <= RFI_ATTACK_BLOCK && from >= 0 && from + count <= view->length);
     double n = (double)view->known;
     for (ptrdiff_t i = 0; i < count; i++) {
         mean[i] = view->known > 0 ? 0 : (double)view->own[from + i];
@@ -102,6 +104,7 @@ static double sum_alone(ptrdiff_t length, const float *a, const float *b, const 
 void rfi_lane_products(const reef_attack_view *view, ptrdiff_t first, ptrdiff_t count, const float *a, const float *b,
                        const float *d, double *sum)
 {
+    assert(count >= 1 && count <= RFI_LANE_GROUP && first + count <= view->lanes);
     double parts[PARTS][RFI_LANE_GROUP] = {{0}};
     if (view->lanes == 1) {
         sum[0] = sum_alone(view->length, a, b, d);
@@ -124,7 +127,7 @@ bool rfi_attack_try(const reef_attack_view *view, const float *candidate, float 
         return false;
     }
     const float **rows = rfi_attack_pointers(view);
-    double per_row = view->honest > 0 ? (double)view->liars / (double)view->honest : 1;
+    double per_row = view->honest > 0 ? (double)view->malicious_count / (double)view->honest : 1;
     double wanted = round(per_row * (double)view->known);
     double copies = wanted < 1 ? 1 : wanted > (double)view->known + 1 ? (double)view->known + 1 : wanted;
     ptrdiff_t count = view->known + (ptrdiff_t)copies;
@@ -140,4 +143,28 @@ void rfi_attack_rng(const reef_attack_view *view, ptrdiff_t lane, ptrdiff_t agen
     enum { PURPOSE_ATTACK = 0x6174746B };
     uint64_t purpose = PURPOSE_ATTACK + ((uint64_t)round >> 32 << 32);
     rfi_rng_init(rng, view->seed, purpose, (uint32_t)agent, (uint32_t)(view->repetition + lane), (uint32_t)round);
+}
+
+void rfi_attack_normal(const reef_attack_view *view, ptrdiff_t agent, double size, float *out)
+{
+    for (ptrdiff_t r = 0; r < view->lanes; r++) {
+        rfi_rng rng;
+        rfi_attack_rng(view, r, agent, view->round, &rng);
+        for (ptrdiff_t i = r; i < view->length; i += view->lanes) {
+            out[i] = size > 0 ? rfi_to_float(size * rfi_rng_normal(&rng)) : 0;
+        }
+    }
+}
+
+void rfi_attack_shift(const reef_attack_view *view, double shift, float *out)
+{
+    double mean[RFI_ATTACK_BLOCK];
+    double deviation[RFI_ATTACK_BLOCK];
+    for (ptrdiff_t from = 0; from < view->length; from += RFI_ATTACK_BLOCK) {
+        ptrdiff_t count = rfi_block_count(view, from);
+        rfi_attack_moments(view, from, count, mean, deviation);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            out[from + i] = rfi_to_float(mean[i] + (shift + (double)out[from + i]) * deviation[i]);
+        }
+    }
 }

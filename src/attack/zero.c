@@ -27,7 +27,7 @@ static unsigned traits_of(const void *params)
 
 const reef_attack_kind rfi_attack_zero = {
     .kind = {.name = "zero",
-             .summary = "sends zeros, or its model of the round before",
+             .summary = "sends zeros, or its model of the previous round",
              .citation = "",
              .fields = zero_fields,
              .field_count = RFI_COUNT(zero_fields),

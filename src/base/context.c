@@ -1,4 +1,4 @@
-/* Contexts: create and destroy. The rules in them are handled by the registry (src/agg/registry.c). */
+/* Contexts: create and destroy. The kinds added to them are handled by registry.c. */
 #include "base/context.h"
 
 #include "base/error.h"
@@ -32,7 +32,7 @@ reef_status reef_context_create(reef_context **context, const reef_allocator *al
     }
     reef_context *made = allocator->allocate(allocator->user, sizeof *made);
     if (!made) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a context");
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a context");
     }
     *made = (reef_context){.allocator = *allocator, .threads = rfi_processor_count(), .busy = ATOMIC_FLAG_INIT};
     *context = made;
@@ -43,7 +43,7 @@ reef_status reef_context_set_threads(reef_context *context, ptrdiff_t threads, r
 {
     if (!context || threads < 0 || threads > REEF_THREADS_MAX) {
         return rfi_fail(error, REEF_E_ARG,
-                        context ? "threads = %td; 0 (all processors) to %d are possible"
+                        context ? "threads = %td is out of range; 0 (all processors) to %d are possible"
                                 : "reef_context_set_threads: context is NULL",
                         threads, REEF_THREADS_MAX);
     }
@@ -59,7 +59,13 @@ void reef_context_destroy(reef_context **context)
     }
     reef_allocator allocator = (*context)->allocator;
     rfi_pool_destroy(*context);
-    rfi_release(*context, (void *)(*context)->rules);
+    rfi_release(*context, (*context)->added);
     allocator.release(allocator.user, *context);
     *context = NULL;
+}
+
+void rfi_context_borrow(reef_context *to, const reef_context *from)
+{
+    to->added = from ? from->added : NULL;
+    to->added_count = from ? from->added_count : 0;
 }

@@ -1,12 +1,14 @@
 /* Status texts and error messages. */
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <reef/version.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 static const char *const status_texts[] = {
-#define STATUS_TEXT(code, text) [code] = (text),
+#define STATUS_TEXT(code, number, text) [code] = (text),
     REEF_STATUS_LIST(STATUS_TEXT)
 #undef STATUS_TEXT
 };
@@ -25,6 +27,12 @@ const char *reef_version(void)
     return REEF_VERSION_STRING;
 }
 
+int reef_abi_version(void)
+{
+    return REEF_ABI_VERSION;
+}
+
+#undef rfi_fail
 reef_status rfi_fail(reef_error *error, reef_status status, const char *format, ...)
 {
     if (error) {
@@ -33,6 +41,7 @@ reef_status rfi_fail(reef_error *error, reef_status status, const char *format, 
         error->status = status;
         (void)vsnprintf(error->text, sizeof error->text, format, args);
         va_end(args);
+        rfi_hide_control(error->text); /* texts of file names and files are among it */
     }
     return status;
 }

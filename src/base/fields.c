@@ -35,10 +35,11 @@ static void describe(const reef_field *field, char *buffer, size_t size)
     case REEF_FIELD_BOOL:
         rfi_append(buffer, size, &used, "true or false");
         return;
-    case REEF_FIELD_LIARS:
+    case REEF_FIELD_MALICIOUS:
         rfi_append(buffer, size, &used, "a count (4), a fraction below one half (0.25 or 25%%), or max");
         return;
     case REEF_FIELD_TEXT:
+    case REEF_FIELD_REST:
         rfi_append(buffer, size, &used, "up to %d characters, none of them a control character", REEF_TEXT_SIZE - 1);
         return;
     case REEF_FIELD_WORD:
@@ -85,11 +86,11 @@ static bool read_bool(rfi_slice text, bool *flag)
 }
 
 /* A count is a whole number without point or percent sign; anything else is a fraction. */
-static bool read_liars(rfi_slice text, reef_liars *liars)
+static bool read_malicious(rfi_slice text, reef_malicious *malicious_count)
 {
     double number = 0;
     if (rfi_equals(text, "max")) {
-        *liars = (reef_liars){REEF_LIARS_MAX, 0};
+        *malicious_count = (reef_malicious){REEF_MALICIOUS_MAX, 0};
         return true;
     }
     bool percent = text.length > 1 && text.text[text.length - 1] == '%';
@@ -101,7 +102,7 @@ static bool read_liars(rfi_slice text, reef_liars *liars)
     if (percent) {
         number /= 100;
     }
-    *liars = (reef_liars){fraction ? REEF_LIARS_FRACTION : REEF_LIARS_COUNT, number};
+    *malicious_count = (reef_malicious){fraction ? REEF_MALICIOUS_FRACTION : REEF_MALICIOUS_COUNT, number};
     return fraction ? number < 0.5 : number <= 1e9 && number == floor(number);
 }
 
@@ -118,6 +119,20 @@ static bool read_text(rfi_slice text, char *place)
     }
     memcpy(place, text.text, text.length);
     place[text.length] = '\0';
+    return true;
+}
+
+/* One more of the values that a rest gathers. */
+static bool add_text(rfi_slice text, char *place)
+{
+    char one[REEF_TEXT_SIZE];
+    size_t used = strlen(place);
+    size_t comma = used > 0 && text.length > 0 ? 1 : 0;
+    if (!read_text(text, one) || used + comma + text.length >= REEF_TEXT_SIZE) {
+        return false;
+    }
+    memcpy(place + used, ",", comma);
+    memcpy(place + used + comma, one, text.length + 1);
     return true;
 }
 
@@ -161,11 +176,14 @@ static reef_status set_field(const rfi_fields *table, const reef_field *field, v
     case REEF_FIELD_BOOL:
         good = read_bool(value, place);
         break;
-    case REEF_FIELD_LIARS:
-        good = read_liars(value, place);
+    case REEF_FIELD_MALICIOUS:
+        good = read_malicious(value, place);
         break;
     case REEF_FIELD_TEXT:
         good = read_text(value, place);
+        break;
+    case REEF_FIELD_REST:
+        good = add_text(value, place);
         break;
     case REEF_FIELD_WORD: {
         int word = find_word(field->words, value);
@@ -182,11 +200,26 @@ static reef_status set_field(const rfi_fields *table, const reef_field *field, v
 const reef_field *rfi_fields_find(const rfi_fields *table, rfi_slice name)
 {
     for (ptrdiff_t i = 0; i < table->count; i++) {
-        if (rfi_equals(name, table->fields[i].name)) {
+        if (table->fields[i].type != REEF_FIELD_REST && rfi_equals(name, table->fields[i].name)) {
             return &table->fields[i];
         }
     }
     return NULL;
+}
+
+const reef_field *rfi_fields_rest(const rfi_fields *table)
+{
+    ptrdiff_t i = 0;
+    while (i < table->count && table->fields[i].type != REEF_FIELD_REST) {
+        i++;
+    }
+    return i < table->count ? &table->fields[i] : NULL;
+}
+
+reef_status rfi_fields_gather(const rfi_fields *table, void *params, const reef_field *rest, rfi_slice pair,
+                              reef_error *error)
+{
+    return set_field(table, rest, params, pair, error);
 }
 
 static reef_status unknown_field(const rfi_fields *table, rfi_slice name, reef_error *error)
@@ -239,19 +272,19 @@ static void append_real(double number, char *buffer, size_t size, size_t *used)
     rfi_append(buffer, size, used, "%s", text);
 }
 
-static void print_liars(reef_liars liars, char *buffer, size_t size, size_t *used)
+static void print_malicious(reef_malicious malicious_count, char *buffer, size_t size, size_t *used)
 {
-    if (liars.kind == REEF_LIARS_MAX) {
+    if (malicious_count.kind == REEF_MALICIOUS_MAX) {
         rfi_append(buffer, size, used, "max");
         return;
     }
-    if (liars.kind == REEF_LIARS_COUNT) {
-        rfi_append(buffer, size, used, "%.0f", liars.value);
+    if (malicious_count.kind == REEF_MALICIOUS_COUNT) {
+        rfi_append(buffer, size, used, "%.0f", malicious_count.value);
         return;
     }
-    append_real(liars.value, buffer, size, used);
+    append_real(malicious_count.value, buffer, size, used);
     /* a point keeps a fraction that prints as a whole number (0) a fraction */
-    if (liars.value == 0) {
+    if (malicious_count.value == 0) {
         rfi_append(buffer, size, used, ".0");
     }
 }
@@ -266,10 +299,11 @@ void rfi_field_print(const reef_field *field, const void *params, char *buffer, 
     case REEF_FIELD_WORD:
         rfi_append(buffer, size, used, "%s", field->words[*(const int *)place]);
         break;
-    case REEF_FIELD_LIARS:
-        print_liars(*(const reef_liars *)place, buffer, size, used);
+    case REEF_FIELD_MALICIOUS:
+        print_malicious(*(const reef_malicious *)place, buffer, size, used);
         break;
     case REEF_FIELD_TEXT:
+    case REEF_FIELD_REST:
         rfi_append(buffer, size, used, "%s", (const char *)place);
         break;
     case REEF_FIELD_INT: {

@@ -20,6 +20,10 @@ reef_status rfi_fields_preset(const rfi_fields *table, void *params, reef_error 
 reef_status rfi_fields_set(const rfi_fields *table, void *params, rfi_slice name, rfi_slice value, reef_error *error);
 /* The field of that name, or NULL. */
 const reef_field *rfi_fields_find(const rfi_fields *table, rfi_slice name);
+/* The field that takes what no other does, or NULL; and one key=value more for it. */
+const reef_field *rfi_fields_rest(const rfi_fields *table);
+reef_status rfi_fields_gather(const rfi_fields *table, void *params, const reef_field *rest, rfi_slice pair,
+                              reef_error *error);
 /* Appends the value of a field as a user would write it. */
 void rfi_field_print(const reef_field *field, const void *params, char *buffer, size_t size, size_t *used);
 

@@ -3,6 +3,7 @@
 
 #include "base/context.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -26,6 +27,7 @@ bool rfi_add(ptrdiff_t a, ptrdiff_t b, ptrdiff_t *sum)
 
 void *rfi_arena_take(rfi_arena *arena, ptrdiff_t count, ptrdiff_t width, size_t size)
 {
+    assert(size > 0 && arena->used % RFI_ALIGNMENT == 0);
     ptrdiff_t bytes = 0;
     ptrdiff_t end = 0;
     ptrdiff_t start = arena->used;

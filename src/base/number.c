@@ -148,6 +148,24 @@ static void plain_point(char *text)
     }
 }
 
+bool rfi_read_hex(rfi_slice text, uint64_t *number)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t read = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        const char *digit = text.text[i] ? strchr(digits, text.text[i]) : NULL;
+        if (!digit) {
+            return false;
+        }
+        read = read << 4 | (uint64_t)(digit - digits);
+    }
+    if (text.length != 16) {
+        return false;
+    }
+    *number = read;
+    return true;
+}
+
 void rfi_print_real(double number, char text[RFI_REAL_SIZE])
 {
     for (int digits = 6; digits <= 17; digits++) {

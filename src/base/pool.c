@@ -5,6 +5,7 @@
 #include "base/context.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -105,7 +106,7 @@ static rfi_pool *create_pool(reef_context *context)
     return pool;
 }
 
-/* The pool of this process; NULL if there is no memory for one. */
+/* The pool of this process; NULL if there is not enough memory for one. */
 static rfi_pool *find_pool(reef_context *context)
 {
     if (context->pool && context->pool->owner != getpid()) {
@@ -158,6 +159,7 @@ static void run_together(rfi_pool *pool, ptrdiff_t workers, ptrdiff_t parts, rfi
 
 void rfi_pool_run(reef_context *context, ptrdiff_t workers, ptrdiff_t parts, rfi_job run, void *job)
 {
+    assert(workers >= 0 && parts >= 0);
     if (!context || workers < 2 || parts < 2 || atomic_flag_test_and_set(&context->busy)) {
         run_alone(parts, run, job);
         return;

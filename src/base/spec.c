@@ -5,19 +5,23 @@
 #include "base/memory.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 /* In all targets together: there is a bit for each. */
 enum { FIELDS_MAX = 64 };
-/* Names that a message shows; more are left to `reef list`. */
-enum { SHOWN_MAX = 8 };
+
+/* A table of fields and the struct they are in. A field of a table with `refusal` exists, but not here: "nan= <refusal>". */
+typedef struct target {
+    rfi_fields table;
+    void *params;
+    const char *refusal; /* or NULL */
+} target;
 
 reef_status rfi_spec_text(const char *spec, rfi_slice *text, reef_error *error)
 {
     *text = (rfi_slice){spec, strlen(spec)};
     if (text->length > RFI_SPEC_LENGTH_MAX) {
-        return rfi_fail(error, REEF_E_SYNTAX, "the spec has %zu characters; at most %d are read", text->length,
+        return rfi_fail(error, REEF_E_SYNTAX, "the text has %zu characters; at most %d are allowed", text->length,
                         RFI_SPEC_LENGTH_MAX);
     }
     return REEF_OK;
@@ -62,7 +66,7 @@ static rfi_slice unwrap(rfi_slice value)
 }
 
 /* Says which fields there are, those of all targets that may be set. */
-static reef_status unknown_key(const rfi_target *targets, ptrdiff_t count, rfi_slice key, reef_error *error)
+static reef_status unknown_key(const target *targets, ptrdiff_t count, rfi_slice key, reef_error *error)
 {
     reef_field all[FIELDS_MAX];
     ptrdiff_t used = 0;
@@ -76,8 +80,7 @@ static reef_status unknown_key(const rfi_target *targets, ptrdiff_t count, rfi_s
 }
 
 /* One key=value; *seen has a bit per field set so far, counted through all targets. */
-static reef_status set_one(const rfi_target *targets, ptrdiff_t count, rfi_slice pair, uint64_t *seen,
-                           reef_error *error)
+static reef_status set_one(const target *targets, ptrdiff_t count, rfi_slice pair, uint64_t *seen, reef_error *error)
 {
     rfi_slice value;
     bool found = false;
@@ -94,6 +97,10 @@ static reef_status set_one(const rfi_target *targets, ptrdiff_t count, rfi_slice
         before += targets[t].table.count;
         t++;
     }
+    const reef_field *rest = field ? NULL : rfi_fields_rest(&targets[0].table);
+    if (rest) {
+        return rfi_fields_gather(&targets[0].table, targets[0].params, rest, pair, error);
+    }
     if (!field) {
         return unknown_key(targets, count, key, error);
     }
@@ -108,7 +115,8 @@ static reef_status set_one(const rfi_target *targets, ptrdiff_t count, rfi_slice
     return rfi_fields_set(&targets[t].table, targets[t].params, key, unwrap(value), error);
 }
 
-reef_status rfi_spec_set(const rfi_target *targets, ptrdiff_t count, rfi_slice list, reef_error *error)
+/* Sets the fields that `list` (key=value,...) names, each at most once; names are looked up in the targets in turn. */
+static reef_status set_all(const target *targets, ptrdiff_t count, rfi_slice list, reef_error *error)
 {
     uint64_t seen = 0;
     bool more = true;
@@ -128,95 +136,110 @@ reef_status rfi_spec_set(const rfi_target *targets, ptrdiff_t count, rfi_slice l
     return REEF_OK;
 }
 
-ptrdiff_t rfi_catalogue_find(const rfi_catalogue *catalogue, rfi_slice name)
+reef_status rfi_spec_find(const reef_context *context, const rfi_family *family, rfi_slice text, const reef_kind **kind,
+                          rfi_slice *list, reef_error *error)
 {
-    for (ptrdiff_t i = 0; i < catalogue->count; i++) {
-        if (rfi_equals(name, catalogue->name(catalogue->user, i))) {
-            return i;
-        }
+    bool has_list = false;
+    rfi_slice name = rfi_trim(rfi_cut(text, ':', list, &has_list));
+    if (!has_list) {
+        *list = (rfi_slice){NULL, 0};
     }
-    return -1;
+    if (name.length == 0) {
+        return rfi_fail(error, REEF_E_SYNTAX, "the name of a %s is missing; write name:key=value,...", family->what);
+    }
+    *kind = rfi_kind_find(family, context, name);
+    if (!*kind) {
+        (void)rfi_kind_unknown(family, context, name, error);
+        return REEF_E_NAME;
+    }
+    return REEF_OK;
 }
 
-reef_status rfi_catalogue_unknown(const rfi_catalogue *catalogue, rfi_slice name, reef_error *error)
+static reef_status allocate(const reef_context *context, const rfi_family *family, const reef_kind *kind, void **params,
+                            reef_error *error)
 {
-    const char *nearest = NULL;
-    char names[200] = "";
-    size_t used = 0;
-    int best = 1000;
-    for (ptrdiff_t i = 0; i < catalogue->count; i++) {
-        const char *known = catalogue->name(catalogue->user, i);
-        rfi_append(names, sizeof names, &used, "%s%s", i ? ", " : "", known);
-        if (rfi_is_nearer(name, known, &best)) {
-            nearest = known;
-        }
+    size_t bytes = kind->params_size ? kind->params_size : 1;
+    *params = rfi_allocate(context, bytes);
+    if (!*params) {
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for %s '%s'", family->what, kind->name);
     }
-    char hint[80] = "";
-    if (nearest) {
-        (void)snprintf(hint, sizeof hint, " did you mean '%.40s'?", nearest);
-    }
-    if (catalogue->count <= SHOWN_MAX) {
-        return rfi_fail(error, REEF_E_NAME, "there is no %s '%.*s';%s there are: %s", catalogue->what, RFI_SHOW(name),
-                        hint, names);
-    }
-    return rfi_fail(error, REEF_E_NAME, "there is no %s '%.*s';%s `reef list` names all of them", catalogue->what,
-                    RFI_SHOW(name), hint);
+    memset(*params, 0, bytes);
+    return REEF_OK;
 }
 
-/* Presets, then the list; params and common are set. */
-static reef_status fill(const reef_kind *kind, void *params, const rfi_target *common, bool has_list, rfi_slice list,
-                        reef_error *error)
+/* Releases *params after a failure. */
+static reef_status finish(const reef_context *context, reef_status status, void **params)
 {
-    rfi_target targets[2] = {{{kind->name, kind->fields, kind->field_count}, params, NULL}};
-    reef_status status = rfi_fields_preset(&targets[0].table, params, error);
-    if (status == REEF_OK && common) {
-        targets[1] = *common;
-        status = rfi_fields_preset(&common->table, common->params, error);
+    if (status != REEF_OK) {
+        rfi_release(context, *params);
+        *params = NULL;
     }
-    return status == REEF_OK && has_list ? rfi_spec_set(targets, common ? 2 : 1, list, error) : status;
+    return status;
 }
 
-reef_status rfi_spec_read(const reef_context *context, const rfi_catalogue *catalogue, const char *spec,
-                          const rfi_target *common, ptrdiff_t *index, void **params, reef_error *error)
+reef_status rfi_spec_fill(const reef_context *context, const rfi_family *family, const reef_kind *kind, rfi_slice list,
+                          void *common, void **params, reef_error *error)
+{
+    reef_status status = allocate(context, family, kind, params, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    bool lacks = family->lacks_common && family->lacks_common(kind);
+    target targets[2] = {
+        {{kind->name, kind->fields, kind->field_count}, *params, NULL},
+        {family->common, common, lacks ? family->lacks_text : NULL},
+    };
+    status = rfi_fields_preset(&targets[0].table, *params, error);
+    if (status == REEF_OK && common && !lacks) {
+        status = rfi_fields_preset(&family->common, common, error);
+    }
+    if (status == REEF_OK && list.text) {
+        status = set_all(targets, common ? 2 : 1, list, error);
+    }
+    return finish(context, status, params);
+}
+
+reef_status rfi_spec_read(const reef_context *context, const rfi_family *family, const char *spec, void *common,
+                          const reef_kind **kind, void **params, reef_error *error)
 {
     rfi_slice text;
     rfi_slice list;
-    bool has_list = false;
     if (!spec) {
-        return rfi_fail(error, REEF_E_ARG, "a %s needs a spec", catalogue->what);
+        return rfi_fail(error, REEF_E_ARG, "a %s needs a spec", family->what);
     }
     reef_status status = rfi_spec_text(spec, &text, error);
     if (status != REEF_OK) {
         return status;
     }
-    rfi_slice name = rfi_trim(rfi_cut(text, ':', &list, &has_list));
-    if (name.length == 0) {
-        return rfi_fail(error, REEF_E_SYNTAX, "a %s is missing; a spec reads name:key=value,...", catalogue->what);
-    }
-    *index = rfi_catalogue_find(catalogue, name);
-    if (*index < 0) {
-        return rfi_catalogue_unknown(catalogue, name, error);
-    }
-    const reef_kind *kind = catalogue->kind(catalogue->user, *index);
-    size_t bytes = kind->params_size ? kind->params_size : 1;
-    void *made = rfi_allocate(context, bytes);
-    if (!made) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for %s '%s'", catalogue->what, kind->name);
-    }
-    memset(made, 0, bytes);
-    status = fill(kind, made, common, has_list, list, error);
+    status = rfi_spec_find(context, family, text, kind, &list, error);
     if (status != REEF_OK) {
-        rfi_release(context, made);
         return status;
     }
-    *params = made;
-    return REEF_OK;
+    return rfi_spec_fill(context, family, *kind, list, common, params, error);
+}
+
+reef_status rfi_spec_copy(const reef_context *context, const rfi_family *family, const reef_kind *kind,
+                          const void *given, void **params, reef_error *error)
+{
+    reef_status status = allocate(context, family, kind, params, error);
+    if (status == REEF_OK && given) {
+        memcpy(*params, given, kind->params_size);
+    } else if (status == REEF_OK) {
+        rfi_fields table = {kind->name, kind->fields, kind->field_count};
+        status = rfi_fields_preset(&table, *params, error);
+    }
+    return finish(context, status, params);
 }
 
 /* Texts that would not be read back as they are go into parentheses. */
 static void print_pair(char mark, const reef_field *field, const void *params, char *text, size_t size, size_t *used)
 {
     bool wrap = false;
+    if (field->type == REEF_FIELD_REST) { /* its pairs have their own keys */
+        const char *pairs = (const char *)params + field->offset;
+        rfi_append(text, size, used, "%.*s%s", pairs[0] ? 1 : 0, &mark, pairs);
+        return;
+    }
     if (field->type == REEF_FIELD_TEXT) {
         const char *value = (const char *)params + field->offset;
         wrap = value[0] == '\0' || value[0] == '(' || strchr(value, ',');
@@ -226,15 +249,16 @@ static void print_pair(char mark, const reef_field *field, const void *params, c
     rfi_append(text, size, used, "%s", wrap ? ")" : "");
 }
 
-void rfi_spec_print(const reef_kind *kind, const void *params, const rfi_target *common, char *text, size_t size,
-                    size_t *used)
+void rfi_spec_print(const rfi_family *family, const reef_kind *kind, const void *params, const void *common, char *text,
+                    size_t size, size_t *used)
 {
     char mark = ':';
+    rfi_fields shared = rfi_kind_common(family, kind);
     rfi_append(text, size, used, "%s", kind->name);
     for (ptrdiff_t i = 0; i < kind->field_count; i++, mark = ',') {
         print_pair(mark, &kind->fields[i], params, text, size, used);
     }
-    for (ptrdiff_t i = 0; common && i < common->table.count; i++, mark = ',') {
-        print_pair(mark, &common->table.fields[i], common->params, text, size, used);
+    for (ptrdiff_t i = 0; common && i < shared.count; i++, mark = ',') {
+        print_pair(mark, &shared.fields[i], common, text, size, used);
     }
 }

@@ -27,6 +27,42 @@ bool rfi_equals(rfi_slice slice, const char *word)
     return strlen(word) == slice.length && memcmp(slice.text, word, slice.length) == 0;
 }
 
+/* How many bytes the control character at `text` has; 0: it is none. */
+static size_t control_length(const char *text, size_t left)
+{
+    unsigned char c = (unsigned char)text[0];
+    unsigned char next = left > 1 ? (unsigned char)text[1] : 0;
+    return c < 0x20 || c == 0x7F ? 1 : c == 0xC2 && next >= 0x80 && next < 0xA0 ? 2 : 0;
+}
+
+bool rfi_has_control(rfi_slice slice)
+{
+    bool found = false;
+    for (size_t i = 0; !found && i < slice.length; i++) {
+        found = control_length(slice.text + i, slice.length - i) > 0;
+    }
+    return found;
+}
+
+void rfi_hide_control(char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < length; i++) {
+        memset(text + i, '?', control_length(text + i, length - i));
+    }
+}
+
+bool rfi_is_word(rfi_slice slice)
+{
+    bool word = slice.length > 0 && slice.length <= 32;
+    for (size_t i = 0; word && i < slice.length; i++) {
+        char c = slice.text[i];
+        word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+               c == '.';
+    }
+    return word;
+}
+
 rfi_slice rfi_cut(rfi_slice slice, char mark, rfi_slice *rest, bool *found)
 {
     const char *at = slice.length > 0 ? memchr(slice.text, mark, slice.length) : NULL;
@@ -84,6 +120,14 @@ bool rfi_is_nearer(rfi_slice slice, const char *word, int *best)
     }
     *best = distance;
     return true;
+}
+
+size_t rfi_no_text(char *text, size_t size)
+{
+    if (text && size > 0) {
+        text[0] = '\0';
+    }
+    return 0;
 }
 
 void rfi_append(char *buffer, size_t size, size_t *used, const char *format, ...)

@@ -16,6 +16,13 @@ typedef struct rfi_slice {
 
 rfi_slice rfi_trim(rfi_slice slice);
 bool rfi_equals(rfi_slice slice, const char *word);
+/* Control characters, which a terminal would obey: bytes below 32, 127, and the two bytes of those that UTF-8 adds (C1). */
+bool rfi_has_control(rfi_slice slice);
+/* Makes each byte of them a '?'. */
+void rfi_hide_control(char *text);
+/* True for a word of at most 32 letters, digits and _-. that a message may repeat. What a file holds besides is not for everybody who
+ * reads messages, and may be no text at all. */
+bool rfi_is_word(rfi_slice slice);
 /* Cuts slice at the first `mark`: returns what stands before it, and leaves in *rest what follows.
  * *found tells whether there was one; without it everything is returned and *rest is empty. */
 rfi_slice rfi_cut(rfi_slice slice, char mark, rfi_slice *rest, bool *found);
@@ -23,6 +30,9 @@ rfi_slice rfi_cut(rfi_slice slice, char mark, rfi_slice *rest, bool *found);
 int rfi_edit_distance(rfi_slice slice, const char *word);
 /* True if `word` is near enough to `slice` to be suggested; keeps the best seen in *best (start with a large number). */
 bool rfi_is_nearer(rfi_slice slice, const char *word, int *best);
+
+/* The empty text, if there is room for it; returns its length, 0. */
+size_t rfi_no_text(char *text, size_t size);
 
 /* Appends formatted text to buffer[size] at *used, which grows by the full length even when the text is cut. */
 #if defined(__GNUC__)

@@ -1,4 +1,5 @@
 /* The engine of one process: nobody to talk to but itself. */
+#include <assert.h>
 #include <reef/engine.h>
 
 #include "base/error.h"
@@ -11,12 +12,13 @@ static reef_status none(const reef_engine *engine, const int32_t *peers, ptrdiff
     (void)engine;
     (void)peers;
     *pattern = NULL;
-    return count == 0 ? REEF_OK : rfi_fail(error, REEF_E_ARG, "one process has no peers");
+    return count == 0 ? REEF_OK : rfi_fail(error, REEF_E_ARG, "a single process has no peers");
 }
 
 static void leave(const reef_engine *engine, void *pattern)
 {
     (void)engine;
+    assert(!pattern); /* connect hands out none */
     (void)pattern;
 }
 
@@ -24,6 +26,7 @@ static reef_status nothing(const reef_engine *engine, void *pattern, const reef_
                            const reef_parcel *receive, reef_error *error)
 {
     (void)engine;
+    assert(!pattern);
     (void)pattern;
     (void)send;
     (void)receive;

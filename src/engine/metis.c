@@ -1,6 +1,7 @@
 /* Partition of a network by METIS, the only file that knows it. */
-#include "engine/partition.h"
+#include "engine/metis.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #ifdef REEF_HAVE_METIS
@@ -21,6 +22,7 @@ typedef struct network {
 static void transpose(ptrdiff_t agents, const ptrdiff_t *start, const int32_t *senders, ptrdiff_t *from, int32_t *heard)
 {
     for (ptrdiff_t i = 0; i < start[agents]; i++) {
+        assert(senders[i] >= 0 && senders[i] < agents);
         from[senders[i] + 1]++;
     }
     for (ptrdiff_t k = 0; k < agents; k++) {
@@ -35,6 +37,7 @@ static void transpose(ptrdiff_t agents, const ptrdiff_t *start, const int32_t *s
         from[k] = from[k - 1];
     }
     from[0] = 0;
+    assert(from[agents] == start[agents]); /* every link once more, from its other end */
 }
 
 /* Senders and receivers of every agent merged; both lists ascend. */
@@ -61,6 +64,7 @@ static void merge(ptrdiff_t agents, const ptrdiff_t *start, const int32_t *sende
         }
     }
     n->start[agents] = (idx_t)at;
+    assert(at <= 2 * start[agents]);
 }
 
 static bool cut(ptrdiff_t agents, const network *n, int32_t parts, int32_t *owner)
@@ -79,6 +83,7 @@ static bool cut(ptrdiff_t agents, const network *n, int32_t parts, int32_t *owne
     int status = METIS_PartGraphKway(&count, &constraints, n->start, n->neighbour, NULL, NULL, NULL, &wanted, NULL,
                                      NULL, options, &crossing, part);
     for (ptrdiff_t k = 0; status == METIS_OK && k < agents; k++) {
+        assert(part[k] >= 0 && part[k] < parts);
         owner[k] = (int32_t)part[k];
     }
     free(part);
@@ -91,6 +96,7 @@ bool rfi_metis_partition(ptrdiff_t agents, const ptrdiff_t *start, const int32_t
 {
     enum { FEW = 4, LINKS_MAX = 500000000 };
     ptrdiff_t links = start[agents];
+    assert(agents >= 1 && start[0] == 0 && links >= 0);
     if (parts < 2 || agents / FEW < parts || links > LINKS_MAX || links / agents > agents / 2) {
         return false;
     }

@@ -5,9 +5,10 @@
  *
  * Where a machine has more ranks than processors a rank that waits gives its processor away between two looks; not every MPI does that by
  * itself, and then three ranks on two processors are slower by a factor of hundreds. */
+#include <assert.h>
 #include <reef/mpi.h>
 
-#include "engine/partition.h"
+#include "engine/metis.h"
 
 #include <limits.h>
 #include <mpi.h>
@@ -125,9 +126,15 @@ static int broadcast(const reef_engine *engine, void *data, int count, MPI_Datat
 
 /* ---- datatypes ---- */
 
+static bool is_empty(const reef_parcel *parcel)
+{
+    return parcel->count == 0 || parcel->bytes == 0;
+}
+
 /* So many bytes, however many. */
 static int bytes_type(size_t bytes, MPI_Datatype *type)
 {
+    assert(bytes > 0);
     if (bytes <= INT_MAX) {
         return MPI_Type_contiguous((int)bytes, MPI_BYTE, type);
     }
@@ -160,6 +167,7 @@ static ptrdiff_t join(const reef_parcel *parcel, MPI_Aint *places)
 static int parcel_type(const reef_parcel *parcel, MPI_Datatype *type)
 {
     MPI_Datatype piece = MPI_DATATYPE_NULL;
+    assert(!is_empty(parcel));
     MPI_Aint *places = parcel->count <= INT_MAX ? malloc((size_t)parcel->count * sizeof *places) : NULL;
     int code = places ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (code == MPI_SUCCESS) {
@@ -175,11 +183,6 @@ static int parcel_type(const reef_parcel *parcel, MPI_Datatype *type)
     }
     free(places);
     return code;
-}
-
-static bool is_empty(const reef_parcel *parcel)
-{
-    return parcel->count == 0 || parcel->bytes == 0;
 }
 
 /* ---- sides ---- */
@@ -296,7 +299,7 @@ static reef_status connect_peers(const reef_engine *engine, const int32_t *peers
         bool sending = open_side(&x->send, count);
         ready = open_side(&x->receive, count) && sending && x->zeros && ready;
     }
-    reef_status status = ready ? REEF_OK : fail(error, REEF_E_NOMEM, "no memory for %td neighbours", count);
+    reef_status status = ready ? REEF_OK : fail(error, REEF_E_NOMEM, "not enough memory for %td neighbours", count);
     status = engine->ops->agree(engine, status, error);
     if (status == REEF_OK && ready) {
         for (ptrdiff_t i = 0; i < count; i++) {
@@ -322,6 +325,7 @@ static reef_status begin(const reef_engine *engine, void *pattern, const reef_pa
 {
     exchange *x = pattern;
     (void)engine;
+    assert(x->comm != MPI_COMM_NULL && x->request == MPI_REQUEST_NULL); /* the last one has ended */
     int code = load_side(&x->send, x->peers, send);
     code = code == MPI_SUCCESS ? load_side(&x->receive, x->peers, receive) : code;
     if (code == MPI_SUCCESS) {
@@ -397,6 +401,7 @@ static reef_status agree(const reef_engine *engine, reef_status mine, reef_error
     if (code != MPI_SUCCESS || heard[0] == engine->size) {
         return code == MPI_SUCCESS ? REEF_OK : check(code, "MPI_Allreduce", error);
     }
+    assert(heard[0] >= 0 && heard[0] < engine->size);
     code = reduce(engine, &told[1], &all, 1, MPI_INT, MPI_SUM);
     if (mine != REEF_OK && error) {
         first = *error;
@@ -429,6 +434,7 @@ static reef_status partition(const reef_engine *engine, ptrdiff_t agents, const 
                              const int32_t *senders, int32_t *owner, reef_error *error)
 {
     int cut = 0;
+    assert(agents >= 1 && agents <= INT32_MAX);
     if (engine->rank == 0) {
         cut = rfi_metis_partition(agents, start, senders, engine->size, owner);
     }
@@ -492,7 +498,7 @@ reef_status reef_mpi_engine_create(reef_engine **engine, const void *communicato
     if (!e || !state) {
         free(e);
         free(state);
-        return fail(error, REEF_E_NOMEM, "no memory for an engine");
+        return fail(error, REEF_E_NOMEM, "not enough memory for an engine");
     }
     e->ops = &ops;
     e->state = state;
@@ -505,6 +511,7 @@ reef_status reef_mpi_engine_create(reef_engine **engine, const void *communicato
         free(state);
         return check(code, "MPI_Comm_dup", error);
     }
+    assert(e->rank >= 0 && e->rank < e->size && e->sharing >= 1 && e->sharing <= e->size);
     *engine = e;
     return REEF_OK;
 }

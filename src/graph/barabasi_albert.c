@@ -66,7 +66,7 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
     }
     int32_t *ends = rfi_allocate_many(draft->context, room, sizeof *ends);
     if (!ends) {
-        return rfi_fail(error, REEF_E_NOMEM, "barabasi_albert: no memory for the links of %td agents", agents);
+        return rfi_fail(error, REEF_E_NOMEM, "barabasi_albert: not enough memory for the links of %td agents", agents);
     }
     rfi_rng rng;
     rfi_draft_rng(draft, 0, &rng);
@@ -82,7 +82,7 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
 }
 
 const rfi_graph_kind rfi_graph_barabasi_albert = {
-    .head = {.name = "barabasi_albert",
+    .kind = {.name = "barabasi_albert",
              .summary = "scale-free: each new agent links with m earlier ones, the well-linked ones first",
              .citation = "Barabasi, Albert, Emergence of scaling in random networks, Science 286 (1999)",
              .fields = ba_fields,

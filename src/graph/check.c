@@ -12,23 +12,23 @@
 
 /* One column, as the checks see it: links of weight > 0 only. */
 typedef struct tally {
-    ptrdiff_t count, liars;
+    ptrdiff_t count, malicious_count;
     double weight, lied; /* weight of all, and of liars */
     double own;
 } tally;
 
-static tally tally_column(const reef_csr *csr, const bool *liar, ptrdiff_t k)
+static tally tally_column(const reef_csr *csr, const bool *malicious, ptrdiff_t k)
 {
     tally t = {0};
     for (ptrdiff_t i = csr->start[k]; i < csr->start[k + 1]; i++) {
         int32_t l = csr->senders[i];
         double weight = csr->weight[i];
-        bool lies = liar && liar[l];
+        bool lies = malicious && malicious[l];
         if (!(weight > 0)) {
             continue;
         }
         t.count++;
-        t.liars += lies;
+        t.malicious_count += lies;
         t.weight += weight;
         t.lied += lies ? weight : 0;
         t.own += l == k ? weight : 0;
@@ -37,7 +37,7 @@ static tally tally_column(const reef_csr *csr, const bool *liar, ptrdiff_t k)
 }
 
 /* Liars that n senders can bear: a strict majority remains. */
-static ptrdiff_t bearable(ptrdiff_t n)
+static ptrdiff_t tolerated(ptrdiff_t n)
 {
     return n > 0 ? (n - 1) / 2 : 0;
 }
@@ -53,12 +53,12 @@ static void count_majority(reef_majority *majority, ptrdiff_t k, double share, b
 }
 
 /* An agent that hears nobody has nobody who lies to it. */
-static void add_benign(reef_graph_facts *facts, ptrdiff_t k, const tally *t)
+static void add_honest(reef_graph_facts *facts, ptrdiff_t k, const tally *t)
 {
-    double by_count = t->count > 0 ? (double)(t->count - t->liars) / (double)t->count : 1;
+    double by_count = t->count > 0 ? (double)(t->count - t->malicious_count) / (double)t->count : 1;
     double by_weight = t->weight > 0 ? (t->weight - t->lied) / t->weight : 1;
-    ptrdiff_t spare = bearable(t->count) - t->liars;
-    count_majority(&facts->by_count, k, by_count, t->count == 0 || 2 * t->liars < t->count);
+    ptrdiff_t spare = tolerated(t->count) - t->malicious_count;
+    count_majority(&facts->by_count, k, by_count, t->count == 0 || 2 * t->malicious_count < t->count);
     count_majority(&facts->by_weight, k, by_weight, by_weight > 0.5 + RFI_HALF_TOL_F64);
     if (facts->least_spare_agent < 0 || spare < facts->least_spare) {
         facts->least_spare = spare;
@@ -79,15 +79,15 @@ static void add_agent(reef_graph_facts *facts, ptrdiff_t k, const tally *t)
     }
 }
 
-static reef_status check_paths(const reef_context *context, const reef_csr *csr, const bool *liar,
+static reef_status check_paths(const reef_context *context, const reef_csr *csr, const bool *malicious,
                                reef_graph_facts *facts, reef_error *error)
 {
-    facts->components = rfi_components(context, csr, liar);
+    facts->components = rfi_components(context, csr, malicious);
     facts->connected = facts->components == 1;
-    facts->period = facts->connected ? rfi_period(context, csr, liar) : 0;
+    facts->period = facts->connected ? rfi_period(context, csr, malicious) : 0;
     facts->primitive = facts->period == 1;
     if (facts->components < 0 || facts->period < 0) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory to walk over %td agents", csr->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory to walk over %td agents", csr->agents);
     }
     return REEF_OK;
 }
@@ -100,7 +100,7 @@ static reef_status check_csr(const reef_csr *csr, const char *caller, reef_error
     return REEF_OK;
 }
 
-reef_status reef_graph_check(const reef_context *context, const reef_csr *csr, const bool *liar,
+reef_status reef_graph_check(const reef_context *context, const reef_csr *csr, const bool *malicious,
                              reef_graph_facts *facts, reef_error *error)
 {
     reef_status status = check_csr(csr, "reef_graph_check", error);
@@ -113,23 +113,24 @@ reef_status reef_graph_check(const reef_context *context, const reef_csr *csr, c
                              .least_spare_agent = -1,
                              .self_heavy_first = -1};
     for (ptrdiff_t k = 0; k < csr->agents; k++) {
-        tally t = tally_column(csr, liar, k);
+        tally t = tally_column(csr, malicious, k);
         add_agent(&made, k, &t);
-        if (liar && liar[k]) {
-            made.liars++;
+        if (malicious && malicious[k]) {
+            made.malicious_count++;
         } else {
-            add_benign(&made, k, &t);
+            add_honest(&made, k, &t);
         }
     }
-    status = check_paths(context, csr, liar, &made, error);
-    if (status == REEF_OK) {
-        *facts = made;
+    status = check_paths(context, csr, malicious, &made, error);
+    if (status != REEF_OK) {
+        return status;
     }
-    return status;
+    *facts = made;
+    return REEF_OK;
 }
 
 /* Others of k by weight, heaviest first, as long as they have less than half. */
-static int32_t bearable_weight(const reef_csr *csr, ptrdiff_t k, double *sorted)
+static int32_t tolerated_weight(const reef_csr *csr, ptrdiff_t k, double *sorted)
 {
     ptrdiff_t count = 0;
     double total = 0;
@@ -152,10 +153,10 @@ static int32_t bearable_weight(const reef_csr *csr, ptrdiff_t k, double *sorted)
     return bears;
 }
 
-reef_status reef_graph_bearable(const reef_context *context, const reef_csr *csr, int32_t *by_count, int32_t *by_weight,
-                                reef_error *error)
+reef_status reef_graph_tolerated(const reef_context *context, const reef_csr *csr, int32_t *by_count,
+                                 int32_t *by_weight, reef_error *error)
 {
-    reef_status status = check_csr(csr, "reef_graph_bearable", error);
+    reef_status status = check_csr(csr, "reef_graph_tolerated", error);
     ptrdiff_t largest = 0;
     for (ptrdiff_t k = 0; status == REEF_OK && k < csr->agents; k++) {
         ptrdiff_t size = csr->start[k + 1] - csr->start[k];
@@ -163,14 +164,14 @@ reef_status reef_graph_bearable(const reef_context *context, const reef_csr *csr
     }
     double *sorted = status == REEF_OK && by_weight ? rfi_allocate_many(context, largest, sizeof *sorted) : NULL;
     if (status == REEF_OK && by_weight && !sorted) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory to sort %td weights", largest);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory to sort %td weights", largest);
     }
     for (ptrdiff_t k = 0; status == REEF_OK && k < csr->agents; k++) {
         if (by_count) {
-            by_count[k] = (int32_t)bearable(tally_column(csr, NULL, k).count);
+            by_count[k] = (int32_t)tolerated(tally_column(csr, NULL, k).count);
         }
         if (by_weight) {
-            by_weight[k] = bearable_weight(csr, k, sorted);
+            by_weight[k] = tolerated_weight(csr, k, sorted);
         }
     }
     rfi_release(context, sorted);

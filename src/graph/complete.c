@@ -15,6 +15,6 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
 }
 
 const rfi_graph_kind rfi_graph_complete = {
-    .head = {.name = "complete", .summary = "every agent hears every other", .citation = ""},
+    .kind = {.name = "complete", .summary = "every agent hears every other", .citation = ""},
     .generate = generate,
 };

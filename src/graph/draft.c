@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { BLOCK_LINKS = 1 << 16 };
@@ -104,6 +105,8 @@ static void count_links(const rfi_draft *draft, ptrdiff_t *start)
     for (const rfi_draft_block *block = draft->last; block; block = block->before) {
         for (ptrdiff_t i = 0; i < block->count; i++) {
             rfi_link link = block->link[i];
+            assert(link.sender >= 0 && link.sender < draft->agents);
+            assert(link.receiver >= 0 && link.receiver < draft->agents);
             start[link.receiver + 1] += is_kept(draft, link);
             start[link.sender + 1] += has_way_back(draft, link);
         }
@@ -247,6 +250,21 @@ static reef_status tidy(const rfi_draft *draft, reef_graph *graph, reef_error *e
     return REEF_OK;
 }
 
+#ifndef NDEBUG
+/* Columns end to end, each strictly ascending. */
+static bool is_csr(const reef_graph *graph)
+{
+    bool tidy = graph->start[0] == 0;
+    for (ptrdiff_t k = 0; k < graph->agents; k++) {
+        tidy = tidy && graph->start[k] <= graph->start[k + 1];
+        for (ptrdiff_t i = graph->start[k] + 1; i < graph->start[k + 1]; i++) {
+            tidy = tidy && graph->senders[i - 1] < graph->senders[i];
+        }
+    }
+    return tidy;
+}
+#endif
+
 static bool all_have_way_back(const reef_csr *csr)
 {
     for (ptrdiff_t k = 0; k < csr->agents; k++) {
@@ -278,14 +296,16 @@ reef_status rfi_draft_build(const rfi_draft *draft, reef_graph *graph, reef_erro
         graph->weight = rfi_allocate_many(graph->context, links, sizeof *graph->weight);
     }
     if (!graph->start || !graph->senders || (draft->weighted && !graph->weight)) {
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory for %td agents and their links", draft->name,
+        return rfi_fail(error, REEF_E_NOMEM, "%s: not enough memory for %td agents and their links", draft->name,
                         draft->agents);
     }
     fill_links(draft, graph);
     status = tidy(draft, graph, error);
-    if (status == REEF_OK) {
-        reef_csr csr = reef_graph_csr(graph);
-        graph->symmetric = !draft->directed || all_have_way_back(&csr);
+    if (status != REEF_OK) {
+        return status;
     }
-    return status;
+    assert(is_csr(graph));
+    reef_csr csr = reef_graph_csr(graph);
+    graph->symmetric = !draft->directed || all_have_way_back(&csr);
+    return REEF_OK;
 }

@@ -31,7 +31,7 @@ static const reef_field er_fields[] = {
      .offset = offsetof(er_params, directed),
      .preset = "false",
      .unit = "",
-     .help = "each way of a pair is drawn on its own"},
+     .help = "the two directions of a pair are drawn independently"},
     RFI_FIELD_CONNECTED(er_params),
 };
 
@@ -98,7 +98,7 @@ static void advice(const void *params, ptrdiff_t agents, char *text, size_t size
 }
 
 const rfi_graph_kind rfi_graph_erdos_renyi = {
-    .head = {.name = "erdos_renyi",
+    .kind = {.name = "erdos_renyi",
              .summary = "each pair of agents is linked with probability p",
              .citation = "Gilbert, Random graphs, Annals of Mathematical Statistics 30 (1959); Erdos, Renyi (1959)",
              .fields = er_fields,

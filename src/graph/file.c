@@ -41,13 +41,13 @@ static const reef_field file_fields[] = {
      .offset = offsetof(file_params, directed),
      .preset = "false",
      .unit = "",
-     .help = "edges: links go only from the first to the second agent"},
+     .help = "edges: links go only from the first agent to the second"},
     {.name = "values",
      .type = REEF_FIELD_WORD,
      .offset = offsetof(file_params, values),
      .preset = "auto",
      .unit = "",
-     .help = "what values are: weights, or only links; auto: weights, unless a matrix has but 0 and 1",
+     .help = "what the values are: weights, or only links; auto: weights, unless a matrix has only 0 and 1",
      .words = value_words},
 };
 
@@ -116,7 +116,7 @@ static reef_status add_edge(reading *r, const double *values, ptrdiff_t count, p
                         line, larger, r->draft->agents - 1);
     }
     if (r->weighted && (count == 2 || values[2] < 0)) {
-        return wrong(r, line, error, "every line needs a weight >= 0, since the first has one or values=weights");
+        return wrong(r, line, error, "every line needs a weight >= 0, because the first one has one or values=weights");
     }
     r->largest = larger > (double)r->largest ? (ptrdiff_t)larger : r->largest;
     rfi_draft_add(r->draft, (ptrdiff_t)values[0], (ptrdiff_t)values[1], r->weighted ? values[2] : 0);
@@ -150,14 +150,13 @@ static reef_status settle_agents(const reading *r, reef_error *error)
         return REEF_OK;
     }
     if (r->lines == 0) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: the file has no link; how many agents there are must then be said",
-                        r->input->name);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: the file has no link; set the number of agents", r->input->name);
     }
     if (r->largest > 2 * r->lines + 1000) {
-        return rfi_fail(error, REEF_E_FORMAT,
-                        "%s: agent %td is spoken of, but there are only %td links; if so many agents are meant, say "
-                        "their number",
-                        r->input->name, r->largest, r->lines);
+        return rfi_fail(
+            error, REEF_E_FORMAT,
+            "%s: the file mentions agent %td, but has only %td links; if there are so many agents, set their number",
+            r->input->name, r->largest, r->lines);
     }
     draft->agents = r->largest + 1;
     return REEF_OK;
@@ -198,8 +197,8 @@ static reef_status check_matrix(const reading *r, ptrdiff_t rows, ptrdiff_t colu
                         r->input->name, rows, columns);
     }
     if (r->draft->agents > 0 && rows != r->draft->agents) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: the matrix is for %td agents, %td were asked for", r->input->name,
-                        rows, r->draft->agents);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: the matrix is for %td agents, but %td were requested",
+                        r->input->name, rows, r->draft->agents);
     }
     r->draft->agents = rows;
     return REEF_OK;
@@ -228,7 +227,10 @@ static reef_status read_matrix(reading *r, reef_error *error)
             row++;
         }
     }
-    return status == REEF_OK ? check_matrix(r, row, columns, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return check_matrix(r, row, columns, error);
 }
 
 static reef_status read_file(const file_params *p, reading *r, reef_error *error)
@@ -236,7 +238,10 @@ static reef_status read_file(const file_params *p, reading *r, reef_error *error
     if (p->format == EDGES) {
         r->draft->directed = p->directed;
         reef_status status = read_edges(r, p->values, error);
-        return status == REEF_OK ? settle_agents(r, error) : status;
+        if (status != REEF_OK) {
+            return status;
+        }
+        return settle_agents(r, error);
     }
     r->draft->directed = true;
     reef_status status = read_matrix(r, error);
@@ -267,7 +272,7 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
 }
 
 const rfi_graph_kind rfi_graph_file = {
-    .head = {.name = "file",
+    .kind = {.name = "file",
              .summary = "links, with weights or without, from a text file: edge list or matrix",
              .citation = "",
              .fields = file_fields,

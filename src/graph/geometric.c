@@ -119,7 +119,7 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
         fill_cells(draft, &c);
         link_all(draft, &c, radius);
     } else {
-        status = rfi_fail(error, REEF_E_NOMEM, "geometric: no memory for %td places", draft->agents);
+        status = rfi_fail(error, REEF_E_NOMEM, "geometric: not enough memory for %td positions", draft->agents);
     }
     rfi_release(draft->context, c.place);
     rfi_release(draft->context, c.begin);
@@ -141,8 +141,8 @@ static void advice(const void *params, ptrdiff_t agents, char *text, size_t size
 }
 
 const rfi_graph_kind rfi_graph_geometric = {
-    .head = {.name = "geometric",
-             .summary = "agents at random places of a square hear those within a radius",
+    .kind = {.name = "geometric",
+             .summary = "agents at random positions in a square hear those within a radius",
              .citation = "Gilbert, Random plane networks, Journal of SIAM 9 (1961)",
              .fields = geometric_fields,
              .field_count = RFI_COUNT(geometric_fields),

@@ -2,12 +2,11 @@
 #include "graph/graph.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/memory.h"
 
-#include <string.h>
-
-static const rfi_graph_kind *const kinds[] = {
-#define REEF_GRAPH(name) &rfi_graph_##name,
+static const reef_kind *const kinds[] = {
+#define REEF_GRAPH(name) &rfi_graph_##name.kind,
 #include "graph/graph_list.h"
 #undef REEF_GRAPH
 };
@@ -22,42 +21,15 @@ static const reef_field common_fields[] = {
      .offset = offsetof(common_params, loops),
      .preset = "true",
      .unit = "",
-     .help = "every agent hears itself; files with weights have the loops they say"},
+     .help = "every agent hears itself; files with weights define their own loops"},
 };
 
-ptrdiff_t reef_graph_kind_count(void)
-{
-    return RFI_COUNT(kinds);
-}
-
-const reef_kind *reef_graph_kind_at(ptrdiff_t index)
-{
-    return index >= 0 && index < RFI_COUNT(kinds) ? &kinds[index]->head : NULL;
-}
-
-static const reef_kind *kind_of(const void *user, ptrdiff_t index)
-{
-    (void)user;
-    return reef_graph_kind_at(index);
-}
-
-static const char *name_of(const void *user, ptrdiff_t index)
-{
-    return kind_of(user, index)->name;
-}
-
-static const rfi_catalogue catalogue = {"graph", name_of, kind_of, NULL, RFI_COUNT(kinds)};
-
-const reef_kind *reef_graph_kind_find(const char *name)
-{
-    return name ? reef_graph_kind_at(rfi_catalogue_find(&catalogue, (rfi_slice){name, strlen(name)})) : NULL;
-}
-
-const reef_field *reef_graph_common_fields(ptrdiff_t *count)
-{
-    *count = RFI_COUNT(common_fields);
-    return common_fields;
-}
+const rfi_family rfi_family_graph = {.number = REEF_FAMILY_GRAPH,
+                                     .name = "graph",
+                                     .what = "graph",
+                                     .builtin = kinds,
+                                     .builtin_count = RFI_COUNT(kinds),
+                                     .common = {"graph", common_fields, RFI_COUNT(common_fields)}};
 
 /* ---- making ---- */
 
@@ -70,7 +42,7 @@ static reef_status complain_apart(const rfi_graph_kind *kind, const void *params
     char advice[160] = "";
     kind->advice(params, agents, advice, sizeof advice);
     return rfi_fail(error, REEF_E_GRAPH,
-                    "%s: none of %u draws with %td agents was connected; %s, or say connected=false", kind->head.name,
+                    "%s: none of %u draws with %td agents was connected; %s, or set connected=false", kind->kind.name,
                     (unsigned)draws, agents, advice);
 }
 
@@ -101,7 +73,7 @@ static reef_status draw(const rfi_graph_kind *kind, const void *params, rfi_draf
             return REEF_OK;
         }
         if (components < 0) {
-            return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to look for components", kind->head.name);
+            return rfi_fail(error, REEF_E_NOMEM, "%s: not enough memory to look for components", kind->kind.name);
         }
         drawn += (double)(csr.start[csr.agents] + csr.agents);
         draft->attempt++;
@@ -121,23 +93,23 @@ static reef_status add_weights(reef_graph *graph, reef_error *error)
     }
     graph->weight = rfi_allocate_many(graph->context, reef_graph_links(graph), sizeof *graph->weight);
     if (!graph->weight) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the weights of %td links", reef_graph_links(graph));
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for the weights of %td links", reef_graph_links(graph));
     }
     rfi_weigh_uniform(graph, graph->weight);
     return REEF_OK;
 }
 
-static reef_status keep_spec(reef_graph *graph, const reef_kind *kind, const void *params, const rfi_target *common,
+static reef_status keep_spec(reef_graph *graph, const reef_kind *kind, const void *params, const common_params *common,
                              reef_error *error)
 {
     size_t length = 0;
     size_t used = 0;
-    rfi_spec_print(kind, params, common, NULL, 0, &length);
+    rfi_spec_print(&rfi_family_graph, kind, params, common, NULL, 0, &length);
     graph->spec = rfi_allocate(graph->context, length + 1);
     if (!graph->spec) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a graph");
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a graph");
     }
-    rfi_spec_print(kind, params, common, graph->spec, length + 1, &used);
+    rfi_spec_print(&rfi_family_graph, kind, params, common, graph->spec, length + 1, &used);
     return REEF_OK;
 }
 
@@ -145,7 +117,7 @@ static reef_status check_agents(const rfi_graph_kind *kind, ptrdiff_t agents, re
 {
     ptrdiff_t least = kind == &rfi_graph_file ? 0 : 1;
     if (agents < least || agents >= INT32_MAX) {
-        return rfi_fail(error, REEF_E_RANGE, "%s: %td agents; between %td and %d are possible", kind->head.name, agents,
+        return rfi_fail(error, REEF_E_RANGE, "%s: %td agents; between %td and %d are possible", kind->kind.name, agents,
                         least, INT32_MAX - 1);
     }
     return REEF_OK;
@@ -155,7 +127,7 @@ static reef_graph *new_graph(reef_context *context, reef_error *error)
 {
     reef_graph *graph = rfi_allocate(context, sizeof *graph);
     if (!graph) {
-        (void)rfi_fail(error, REEF_E_NOMEM, "no memory for a graph");
+        (void)rfi_fail(error, REEF_E_NOMEM, "not enough memory for a graph");
         return NULL;
     }
     *graph = (reef_graph){.context = context};
@@ -165,26 +137,25 @@ static reef_graph *new_graph(reef_context *context, reef_error *error)
 reef_status rfi_graph_make(reef_context *context, reef_graph **graph, const char *spec, ptrdiff_t agents, uint64_t seed,
                            rfi_numbers *input, reef_error *error)
 {
-    common_params shared;
-    rfi_target common = {{"graph", common_fields, RFI_COUNT(common_fields)}, &shared, NULL};
-    ptrdiff_t index = 0;
+    common_params common;
+    const reef_kind *head = NULL;
     void *params = NULL;
     if (!graph || !spec) {
         return rfi_fail(error, REEF_E_ARG, "reef_graph_create: %s is NULL", graph ? "spec" : "graph");
     }
-    reef_status status = rfi_spec_read(context, &catalogue, spec, &common, &index, &params, error);
+    reef_status status = rfi_spec_read(context, &rfi_family_graph, spec, &common, &head, &params, error);
     if (status != REEF_OK) {
         return status;
     }
-    const rfi_graph_kind *kind = kinds[index];
+    const rfi_graph_kind *kind = (const void *)head;
     reef_graph *made = new_graph(context, error);
     status = made ? check_agents(kind, agents, error) : REEF_E_NOMEM;
     if (status == REEF_OK) {
         rfi_draft draft = {.context = context,
-                           .name = kind->head.name,
+                           .name = kind->kind.name,
                            .agents = agents,
                            .seed = seed,
-                           .loops = shared.loops,
+                           .loops = common.loops,
                            .input = input};
         status = draw(kind, params, &draft, made, error);
     }
@@ -192,7 +163,7 @@ reef_status rfi_graph_make(reef_context *context, reef_graph **graph, const char
         status = add_weights(made, error);
     }
     if (status == REEF_OK) {
-        status = keep_spec(made, &kind->head, params, &common, error);
+        status = keep_spec(made, &kind->kind, params, &common, error);
     }
     rfi_release(context, params);
     if (status != REEF_OK) {
@@ -203,15 +174,10 @@ reef_status rfi_graph_make(reef_context *context, reef_graph **graph, const char
     return REEF_OK;
 }
 
-reef_status reef_graph_create_in(reef_context *context, reef_graph **graph, const char *spec, ptrdiff_t agents,
-                                 uint64_t seed, reef_error *error)
+reef_status reef_graph_create(reef_context *context, reef_graph **graph, const char *spec, ptrdiff_t agents,
+                              uint64_t seed, reef_error *error)
 {
     return rfi_graph_make(context, graph, spec, agents, seed, NULL, error);
-}
-
-reef_status reef_graph_create(reef_graph **graph, const char *spec, ptrdiff_t agents, uint64_t seed, reef_error *error)
-{
-    return rfi_graph_make(NULL, graph, spec, agents, seed, NULL, error);
 }
 
 static reef_status draft_list(rfi_draft *draft, const reef_link_list *links, reef_error *error)
@@ -279,31 +245,49 @@ void reef_graph_destroy(reef_graph **graph)
 
 reef_csr reef_graph_csr(const reef_graph *graph)
 {
+    if (!graph) {
+        return (reef_csr){0};
+    }
     return (reef_csr){graph->agents, graph->start, graph->senders, graph->weight};
 }
 
 ptrdiff_t reef_graph_agents(const reef_graph *graph)
 {
+    if (!graph) {
+        return 0;
+    }
     return graph->agents;
 }
 
 ptrdiff_t reef_graph_links(const reef_graph *graph)
 {
+    if (!graph) {
+        return 0;
+    }
     return graph->start[graph->agents];
 }
 
 ptrdiff_t reef_graph_largest(const reef_graph *graph)
 {
+    if (!graph) {
+        return 0;
+    }
     return graph->largest;
 }
 
 bool reef_graph_symmetric(const reef_graph *graph)
 {
+    if (!graph) {
+        return false;
+    }
     return graph->symmetric;
 }
 
 size_t reef_graph_print(const reef_graph *graph, char *text, size_t size)
 {
+    if (!graph) {
+        return rfi_no_text(text, size);
+    }
     size_t used = 0;
     rfi_append(text, size, &used, "%s", graph->spec ? graph->spec : "");
     return used;
@@ -311,6 +295,9 @@ size_t reef_graph_print(const reef_graph *graph, char *text, size_t size)
 
 ptrdiff_t reef_csr_find(const reef_csr *csr, ptrdiff_t sender, ptrdiff_t receiver)
 {
+    if (!csr) {
+        return -1;
+    }
     ptrdiff_t low = csr->start[receiver];
     ptrdiff_t high = csr->start[receiver + 1];
     while (low < high) {

@@ -24,7 +24,7 @@ struct reef_graph {
 };
 
 /* Purposes of random streams (see num/rng.h). */
-enum { RFI_PURPOSE_GRAPH = 0x67726170, RFI_PURPOSE_LINKS = 0x6C696E6B, RFI_PURPOSE_LIARS = 0x6C696172 };
+enum { RFI_PURPOSE_GRAPH = 0x67726170, RFI_PURPOSE_LINKS = 0x6C696E6B, RFI_PURPOSE_MALICIOUS = 0x6C696172 };
 
 /* ---- the draft ---- */
 
@@ -44,7 +44,7 @@ typedef struct rfi_draft {
     bool directed;         /* links go one way; set by generators */
     bool loops;            /* add a loop to every agent; without it loops are left out */
     bool weighted;         /* links come with weights: nothing is added or left out */
-    bool broken;           /* no memory for a link */
+    bool broken;           /* not enough memory for a link */
     rfi_numbers *input;    /* what a file kind reads instead of its path, or NULL */
     rfi_draft_block *last; /* blocks hang together backwards */
     ptrdiff_t count;
@@ -70,12 +70,14 @@ void rfi_draft_rng(const rfi_draft *draft, uint32_t stream, rfi_rng *rng);
 /* ---- kinds ---- */
 
 typedef struct rfi_graph_kind {
-    reef_kind head;
+    reef_kind kind;
     reef_status (*generate)(const void *params, rfi_draft *draft, reef_error *error);
     /* Kinds that may fall apart: true if the user wants another draw then, and what would help, for the message. */
     bool (*connected)(const void *params);
     void (*advice)(const void *params, ptrdiff_t agents, char *text, size_t size);
 } rfi_graph_kind;
+
+extern const rfi_family rfi_family_graph, rfi_family_weights, rfi_family_links;
 
 #define REEF_GRAPH(name) extern const rfi_graph_kind rfi_graph_##name;
 #include "graph/graph_list.h"
@@ -88,7 +90,7 @@ typedef struct rfi_graph_kind {
         .unit = "", .help = "draw again until every agent can be reached from every other"                             \
     }
 
-/* As reef_graph_create_in; a file kind reads `input` (unless NULL) instead of its path. */
+/* As reef_graph_create; a file kind reads `input` (unless NULL) instead of its path. */
 reef_status rfi_graph_make(reef_context *context, reef_graph **graph, const char *spec, ptrdiff_t agents, uint64_t seed,
                            rfi_numbers *input, reef_error *error);
 

@@ -1,5 +1,5 @@
 /* grid: agents on rows x columns, agent r columns + c in row r and column c, hear their neighbours above, below, left and right.
- * As a torus, opposite borders touch; a side of 1 or 2 has nothing new to touch. */
+ * As a torus, opposite borders are joined; a side of 1 or 2 has nothing new to touch. */
 #include "graph/graph.h"
 
 #include "base/error.h"
@@ -26,7 +26,7 @@ static const reef_field grid_fields[] = {
      .offset = offsetof(grid_params, torus),
      .preset = "false",
      .unit = "",
-     .help = "opposite borders touch"},
+     .help = "opposite borders are joined"},
 };
 
 static ptrdiff_t middle_divisor(ptrdiff_t agents)
@@ -66,8 +66,8 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
 }
 
 const rfi_graph_kind rfi_graph_grid = {
-    .head = {.name = "grid",
-             .summary = "rows and columns, each agent hears the four next to it; also as a torus",
+    .kind = {.name = "grid",
+             .summary = "a grid in which each agent hears the four next to it; optionally a torus",
              .citation = "",
              .fields = grid_fields,
              .field_count = RFI_COUNT(grid_fields),

@@ -175,7 +175,7 @@ static void begin(lanczos *z, const double *p)
 reef_status rfi_second_reversible(const rfi_operator *op, const double *p, reef_spectrum *spectrum, reef_error *error)
 {
     ptrdiff_t n = op->csr->agents;
-    ptrdiff_t enough = 4 * op->benign + 100; /* without rounding, as many steps as agents would do */
+    ptrdiff_t enough = 4 * op->honest + 100; /* without rounding, as many steps as agents would do */
     ptrdiff_t steps = op->max_iterations < enough ? op->max_iterations : enough;
     double *vectors = rfi_allocate_many(op->context, n, 5 * sizeof *vectors);
     double *small = rfi_allocate_many(op->context, steps, 5 * sizeof *small);
@@ -195,7 +195,7 @@ reef_status rfi_second_reversible(const rfi_operator *op, const double *p, reef_
         begin(&z, p);
         iterate(&z, vectors + 4 * n, spectrum);
     } else {
-        status = rfi_fail(error, REEF_E_NOMEM, "no memory for vectors of %td agents", n);
+        status = rfi_fail(error, REEF_E_NOMEM, "not enough memory for vectors of %td agents", n);
     }
     rfi_release(op->context, vectors);
     rfi_release(op->context, small);

@@ -12,6 +12,6 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
 }
 
 const rfi_graph_kind rfi_graph_line = {
-    .head = {.name = "line", .summary = "each agent hears the one before and the one after", .citation = ""},
+    .kind = {.name = "line", .summary = "each agent hears the one before and the one after", .citation = ""},
     .generate = generate,
 };

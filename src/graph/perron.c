@@ -45,7 +45,7 @@ static bool walk(const rfi_operator *op, ratio_walk *w)
         int32_t k = w->queue[i];
         for (ptrdiff_t place = op->csr->start[k]; place < op->csr->start[k + 1]; place++) {
             int32_t l = op->csr->senders[place];
-            if (l == k || rfi_is_liar(op, l) || !(op->csr->weight[place] > 0)) {
+            if (l == k || rfi_operator_malicious(op, l) || !(op->csr->weight[place] > 0)) {
                 continue;
             }
             double ratio = ratio_of(op, k, place);
@@ -96,13 +96,13 @@ reef_status rfi_perron_reversible(const rfi_operator *op, double *p, bool *rever
     ptrdiff_t agents = op->csr->agents;
     int32_t *memory = rfi_allocate_many(op->context, agents, 2 * sizeof *memory);
     if (!memory) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory to walk over %td agents", agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory to walk over %td agents", agents);
     }
     ratio_walk w = {p, memory, memory + agents, 0};
     int32_t root = 0;
     for (ptrdiff_t k = agents - 1; k >= 0; k--) {
         p[k] = 0;
-        root = rfi_is_liar(op, k) ? root : (int32_t)k;
+        root = rfi_operator_malicious(op, k) ? root : (int32_t)k;
     }
     visit(&w, root, 1, 0);
     *reversible = walk(op, &w);
@@ -119,10 +119,10 @@ reef_status rfi_perron_power(const rfi_operator *op, bool lazy, double *p, reef_
     double *y = rfi_allocate_many(op->context, agents, sizeof *y);
     double change = INFINITY;
     if (!y) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for vectors of %td agents", agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for vectors of %td agents", agents);
     }
     for (ptrdiff_t k = 0; k < agents; k++) {
-        p[k] = rfi_is_liar(op, k) ? 0 : 1 / (double)op->benign;
+        p[k] = rfi_operator_malicious(op, k) ? 0 : 1 / (double)op->honest;
     }
     while (change > op->tolerance / 2 && spectrum->iterations < op->max_iterations) {
         rfi_operate(op, p, y);

@@ -111,7 +111,7 @@ reef_status rfi_second_general(const rfi_operator *op, const double *p, reef_spe
 {
     double *vectors = rfi_allocate_many(op->context, op->csr->agents, 4 * sizeof *vectors);
     if (!vectors) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for vectors of %td agents", op->csr->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for vectors of %td agents", op->csr->agents);
     }
     iterate(op, p, vectors, spectrum);
     rfi_release(op->context, vectors);

@@ -126,7 +126,7 @@ static reef_status draw_pairing(const rfi_draft *draft, const pairing *p, reef_e
     bool good = false;
     int32_t *order = rfi_allocate_many(draft->context, p->ends, sizeof *order);
     if (!order) {
-        return rfi_fail(error, REEF_E_NOMEM, "regular: no memory for %d ends of links", (int)p->ends);
+        return rfi_fail(error, REEF_E_NOMEM, "regular: not enough memory for %d ends of links", (int)p->ends);
     }
     rfi_draft_rng(draft, 0, &rng);
     for (int i = 0; i < RESTARTS && !good; i++) {
@@ -153,7 +153,7 @@ static reef_status link_complement(rfi_draft *draft, const pairing *p, reef_erro
 {
     bool *linked = rfi_allocate_many(draft->context, draft->agents, sizeof *linked);
     if (!linked) {
-        return rfi_fail(error, REEF_E_NOMEM, "regular: no memory for %td agents", draft->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "regular: not enough memory for %td agents", draft->agents);
     }
     for (ptrdiff_t u = 0; u < draft->agents; u++) {
         memset(linked, 0, (size_t)draft->agents * sizeof *linked);
@@ -189,7 +189,7 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
     pairing pairs = {(int32_t)drawn, (int32_t)(agents * drawn), NULL};
     pairs.mate = rfi_allocate_many(draft->context, pairs.ends, sizeof *pairs.mate);
     if (!pairs.mate) {
-        return rfi_fail(error, REEF_E_NOMEM, "regular: no memory for %d ends of links", (int)pairs.ends);
+        return rfi_fail(error, REEF_E_NOMEM, "regular: not enough memory for %d ends of links", (int)pairs.ends);
     }
     if (drawn > 0) {
         status = draw_pairing(draft, &pairs, error);
@@ -218,7 +218,7 @@ static void advice(const void *params, ptrdiff_t agents, char *text, size_t size
 }
 
 const rfi_graph_kind rfi_graph_regular = {
-    .head = {.name = "regular",
+    .kind = {.name = "regular",
              .summary = "a random graph in which every agent has the same number of neighbours",
              .citation = "Bollobas, A probabilistic proof of an asymptotic formula for the number of labelled regular "
                          "graphs, European Journal of Combinatorics 1 (1980)",

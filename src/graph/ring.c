@@ -38,7 +38,7 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
 }
 
 const rfi_graph_kind rfi_graph_ring = {
-    .head = {.name = "ring",
+    .kind = {.name = "ring",
              .summary = "each agent hears the k nearest on either side of a circle",
              .citation = "",
              .fields = ring_fields,

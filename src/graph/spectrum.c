@@ -21,8 +21,8 @@ void rfi_operate(const rfi_operator *op, const double *x, double *y)
             y[csr->senders[i]] += csr->weight[i] * xk;
         }
     }
-    for (ptrdiff_t k = 0; k < csr->agents && op->liar; k++) {
-        y[k] = op->liar[k] ? 0 : y[k];
+    for (ptrdiff_t k = 0; k < csr->agents && op->malicious; k++) {
+        y[k] = op->malicious[k] ? 0 : y[k];
     }
 }
 
@@ -41,15 +41,15 @@ void rfi_random_direction(const rfi_operator *op, double *x)
     rfi_rng_init(&rng, 0, RFI_PURPOSE_GRAPH, 0, 0, 1);
     for (ptrdiff_t k = 0; k < op->csr->agents; k++) {
         double value = rfi_rng_uniform(&rng) - 0.5;
-        x[k] = rfi_is_liar(op, k) ? 0 : value;
+        x[k] = rfi_operator_malicious(op, k) ? 0 : value;
     }
 }
 
-static double benign_weight(const rfi_operator *op, ptrdiff_t k)
+static double honest_weight(const rfi_operator *op, ptrdiff_t k)
 {
     double sum = 0;
     for (ptrdiff_t i = op->csr->start[k]; i < op->csr->start[k + 1]; i++) {
-        sum += rfi_is_liar(op, op->csr->senders[i]) ? 0 : op->csr->weight[i];
+        sum += rfi_operator_malicious(op, op->csr->senders[i]) ? 0 : op->csr->weight[i];
     }
     return sum;
 }
@@ -58,33 +58,34 @@ static reef_status set_scales(rfi_operator *op, reef_error *error)
 {
     for (ptrdiff_t k = 0; k < op->csr->agents; k++) {
         op->scale[k] = 0;
-        if (rfi_is_liar(op, k)) {
+        if (rfi_operator_malicious(op, k)) {
             continue;
         }
-        double sum = benign_weight(op, k);
+        double sum = honest_weight(op, k);
         if (!(sum > 0 && sum <= 1e300)) {
-            return rfi_fail(error, REEF_E_GRAPH, "agent %td gives the benign agents it hears the weight %g altogether",
-                            k, sum);
+            return rfi_fail(error, REEF_E_GRAPH, "agent %td gives the honest agents it hears a total weight of %g", k,
+                            sum);
         }
         op->scale[k] = 1 / sum;
-        op->benign++;
+        op->honest++;
     }
     return REEF_OK;
 }
 
 static reef_status check_connected(const rfi_operator *op, ptrdiff_t *period, reef_error *error)
 {
-    ptrdiff_t components = rfi_components(op->context, op->csr, op->liar);
+    ptrdiff_t components = rfi_components(op->context, op->csr, op->malicious);
     if (components > 1 || components == 0) {
-        return rfi_fail(error, REEF_E_GRAPH,
-                        components ? "the benign agents fall into %td strongly connected components: there is no one "
-                                     "Perron vector"
-                                   : "there are no benign agents (%td components)",
-                        components);
+        return rfi_fail(
+            error, REEF_E_GRAPH,
+            components
+                ? "the honest agents fall into %td strongly connected components, so there is no unique Perron vector"
+                : "there are no honest agents (%td components)",
+            components);
     }
-    *period = components < 0 ? -1 : rfi_period(op->context, op->csr, op->liar);
+    *period = components < 0 ? -1 : rfi_period(op->context, op->csr, op->malicious);
     if (*period < 0) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory to walk over %td agents", op->csr->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory to walk over %td agents", op->csr->agents);
     }
     return REEF_OK;
 }
@@ -119,8 +120,8 @@ static reef_status solve(const rfi_operator *op, const reef_spectrum_options *op
     if (options && options->no_second) {
         return REEF_OK;
     }
-    if (op->benign == 1 || period > 1) { /* no other eigenvalue; or the roots of unity among them */
-        result->second = op->benign == 1 ? 0 : 1;
+    if (op->honest == 1 || period > 1) { /* no other eigenvalue; or the roots of unity among them */
+        result->second = op->honest == 1 ? 0 : 1;
         result->second_converged = true;
     } else {
         status = (result->reversible ? rfi_second_reversible : rfi_second_general)(op, p, result, error);
@@ -129,34 +130,38 @@ static reef_status solve(const rfi_operator *op, const reef_spectrum_options *op
     return status;
 }
 
-static rfi_operator make_operator(const reef_context *context, const reef_csr *csr, const bool *liar,
+static rfi_operator make_operator(const reef_context *context, const reef_csr *csr, const bool *malicious,
                                   const reef_spectrum_options *options, double *scale)
 {
     bool tolerance = options && options->tolerance > 0;
     bool iterations = options && options->max_iterations > 0;
     return (rfi_operator){.context = context,
                           .csr = csr,
-                          .liar = liar,
+                          .malicious = malicious,
                           .scale = scale,
                           .tolerance = tolerance ? options->tolerance : 1e-10,
                           .max_iterations = iterations ? options->max_iterations : 5000};
 }
 
-reef_status reef_graph_spectrum(const reef_context *context, const reef_csr *csr, const bool *liar,
+reef_status reef_graph_spectrum(const reef_context *context, const reef_csr *csr, const bool *malicious,
                                 const reef_spectrum_options *options, double *perron, reef_spectrum *spectrum,
                                 reef_error *error)
 {
     if (!csr || !csr->start || !csr->senders || !csr->weight || csr->agents < 1) {
         return rfi_fail(error, REEF_E_ARG, "reef_graph_spectrum: the graph is missing or incomplete");
     }
+    reef_status fits = rfi_check_size(options ? options->size : 0, sizeof *options, "reef_spectrum_options", error);
+    if (fits != REEF_OK) {
+        return fits;
+    }
     ptrdiff_t agents = csr->agents;
     reef_spectrum result = {.second = NAN, .gap = NAN};
     double *memory = rfi_allocate_many(context, agents, 3 * sizeof *memory);
     if (!memory) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for vectors of %td agents", agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for vectors of %td agents", agents);
     }
     double *p = memory + agents;
-    rfi_operator op = make_operator(context, csr, liar, options, memory);
+    rfi_operator op = make_operator(context, csr, malicious, options, memory);
     reef_status status = set_scales(&op, error);
     if (status == REEF_OK) {
         status = solve(&op, options, p, &result, error);

@@ -10,16 +10,16 @@
 typedef struct rfi_operator {
     const reef_context *context;
     const reef_csr *csr;
-    const bool *liar; /* or NULL */
-    double *scale;    /* K: one over the benign weight of each column; 0 for liars */
-    ptrdiff_t benign;
+    const bool *malicious; /* or NULL */
+    double *scale;         /* K: one over the benign weight of each column; 0 for liars */
+    ptrdiff_t honest;
     double tolerance;
     ptrdiff_t max_iterations;
 } rfi_operator;
 
-static inline bool rfi_is_liar(const rfi_operator *op, ptrdiff_t k)
+static inline bool rfi_operator_malicious(const rfi_operator *op, ptrdiff_t k)
 {
-    return op->liar && op->liar[k];
+    return op->malicious && op->malicious[k];
 }
 
 /* y = A x; entries of liars are 0 in y and ignored in x. */

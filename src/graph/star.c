@@ -34,8 +34,8 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
 }
 
 const rfi_graph_kind rfi_graph_star = {
-    .head = {.name = "star",
-             .summary = "all agents talk with one centre and nobody else",
+    .kind = {.name = "star",
+             .summary = "all agents exchange with one central agent only",
              .citation = "",
              .fields = star_fields,
              .field_count = RFI_COUNT(star_fields),

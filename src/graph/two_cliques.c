@@ -16,7 +16,7 @@ static const reef_field cliques_fields[] = {
      .min = 0,
      .max = 1e9,
      .unit = "links",
-     .help = "links between the halves; 0 leaves them apart"},
+     .help = "links between the halves; 0 leaves them disconnected"},
 };
 
 static void add_clique(rfi_draft *draft, ptrdiff_t first, ptrdiff_t end)
@@ -49,7 +49,7 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
 }
 
 const rfi_graph_kind rfi_graph_two_cliques = {
-    .head = {.name = "two_cliques",
+    .kind = {.name = "two_cliques",
              .summary = "two complete halves with a few links between them",
              .citation = "",
              .fields = cliques_fields,

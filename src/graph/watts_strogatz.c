@@ -99,7 +99,8 @@ static reef_status generate(const void *params, rfi_draft *draft, reef_error *er
     small_world world = {draft->agents, (ptrdiff_t)(p->k / 2), NULL};
     world.far = rfi_allocate_many(draft->context, world.agents * world.half, sizeof *world.far);
     if (!world.far) {
-        return rfi_fail(error, REEF_E_NOMEM, "watts_strogatz: no memory for the links of %td agents", draft->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "watts_strogatz: not enough memory for the links of %td agents",
+                        draft->agents);
     }
     draw_world(draft, &world, p->p);
     rfi_release(draft->context, world.far);
@@ -121,7 +122,7 @@ static void advice(const void *params, ptrdiff_t agents, char *text, size_t size
 }
 
 const rfi_graph_kind rfi_graph_watts_strogatz = {
-    .head = {.name = "watts_strogatz",
+    .kind = {.name = "watts_strogatz",
              .summary = "small world: a ring of k neighbours, each link moved at random with probability p",
              .citation = "Watts, Strogatz, Collective dynamics of 'small-world' networks, Nature 393 (1998)",
              .fields = ws_fields,

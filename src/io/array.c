@@ -2,8 +2,10 @@
 #include "io/array.h"
 
 #include "base/memory.h"
+#include "io/eighth.h"
 #include "io/half.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -16,6 +18,7 @@ size_t rfi_type_size(rfi_type type)
         RFI_TYPE_LIST(TYPE_SIZE)
 #undef TYPE_SIZE
     };
+    assert((size_t)type < sizeof sizes && sizes[type] > 0);
     return sizes[type];
 }
 
@@ -62,6 +65,16 @@ static double real_value(uint64_t bits, rfi_type type)
         }
         return (double)value;
     }
+    if (type == RFI_F8_E4M3 || type == RFI_F8_E5M2) {
+        uint8_t eighth = (uint8_t)bits;
+        float value;
+        if (type == RFI_F8_E4M3) {
+            rfi_widen_e4m3(&eighth, 1, &value);
+        } else {
+            rfi_widen_e5m2(&eighth, 1, &value);
+        }
+        return (double)value;
+    }
     if (type == RFI_F32) {
         uint32_t word = (uint32_t)bits;
         float value;
@@ -88,6 +101,8 @@ static double element(const rfi_array *array, ptrdiff_t place)
         return signed_value(bits, UINT64_C(1) << 63);
     case RFI_F16:
     case RFI_BF16:
+    case RFI_F8_E4M3:
+    case RFI_F8_E5M2:
     case RFI_F32:
     case RFI_F64:
         return real_value(bits, array->type);
@@ -125,6 +140,7 @@ static void get(const rfi_array *array, void *out, void (*set)(void *, ptrdiff_t
         stride[axis] = step;
         step *= array->shape[axis];
     }
+    assert(array->rank >= 0 && array->rank <= RFI_RANK_MAX && (array->count == 0 || step == array->count));
     for (ptrdiff_t i = 0; i < array->count; i++) {
         set(out, i, element(array, place));
         for (int axis = array->rank - 1; axis >= 0; axis--) {

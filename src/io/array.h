@@ -8,7 +8,7 @@
 
 #define RFI_RANK_MAX 8
 
-/* The types, with their letter and size in npy files. NumPy has no BF16. */
+/* The types, with their letter and size in npy files. NumPy has no BF16 and no 8-bit floats. */
 #define RFI_TYPE_LIST(X)                                                                                               \
     X(RFI_BOOL, 'b', 1)                                                                                                \
     X(RFI_I8, 'i', 1)                                                                                                  \
@@ -21,6 +21,8 @@
     X(RFI_U64, 'u', 8)                                                                                                 \
     X(RFI_F16, 'f', 2)                                                                                                 \
     X(RFI_BF16, '\0', 2)                                                                                               \
+    X(RFI_F8_E4M3, '\0', 1)                                                                                            \
+    X(RFI_F8_E5M2, '\0', 1)                                                                                            \
     X(RFI_F32, 'f', 4)                                                                                                 \
     X(RFI_F64, 'f', 8)
 

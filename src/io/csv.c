@@ -8,6 +8,7 @@
 #include "io/file.h"
 #include "io/lines.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -45,13 +46,27 @@ static void skip_blanks(rfi_slice *text, char mark)
     }
 }
 
-/* A cell in quotation marks, if one begins here and is closed before the next separator: the marks are taken off. */
-static bool take_quoted(rfi_slice *rest, char mark, rfi_slice *cell)
+/* The quotation mark that ends a field which begins with one, or NULL; two of them stand for one within it. */
+static const char *closing_mark(rfi_slice text, bool *doubled)
 {
-    if (rest->length < 2 || rest->text[0] != '"') {
-        return false;
+    for (size_t i = 1; i < text.length; i++) {
+        if (text.text[i] != '"') {
+            continue;
+        }
+        if (i + 1 == text.length || text.text[i + 1] != '"') {
+            return text.text + i;
+        }
+        *doubled = true;
+        i++;
     }
-    const char *close = memchr(rest->text + 1, '"', rest->length - 1);
+    return NULL;
+}
+
+/* A field in quotation marks, if one begins here and is closed before the next separator: the marks are taken off. */
+static bool take_quoted(rfi_slice *rest, char mark, rfi_csv_field *field)
+{
+    bool doubled = false;
+    const char *close = rest->length > 0 && rest->text[0] == '"' ? closing_mark(*rest, &doubled) : NULL;
     if (!close) {
         return false;
     }
@@ -63,25 +78,24 @@ static bool take_quoted(rfi_slice *rest, char mark, rfi_slice *cell)
     if (after.length > 0 && after.text[0] != mark && !(mark == ' ' && after.text[0] == '\t')) {
         return false;
     }
-    *cell = (rfi_slice){rest->text + 1, (size_t)(close - rest->text) - 1};
+    *field = (rfi_csv_field){{rest->text + 1, (size_t)(close - rest->text) - 1}, doubled};
     *rest = after;
     return true;
 }
 
-/* Takes the next cell off a line; *more tells whether another one follows. */
-static rfi_slice take_cell(rfi_slice *rest, char mark, bool *more)
+rfi_csv_field rfi_csv_next(rfi_slice *rest, char mark, bool *more)
 {
-    rfi_slice cell;
+    rfi_csv_field field = {{NULL, 0}, false};
     skip_blanks(rest, mark);
-    if (!take_quoted(rest, mark, &cell)) {
+    if (!take_quoted(rest, mark, &field)) {
         size_t length = 0;
         while (length < rest->length && rest->text[length] != mark && !(mark == ' ' && rest->text[length] == '\t')) {
             length++;
         }
-        cell = (rfi_slice){rest->text, length};
+        field.text = (rfi_slice){rest->text, length};
         drop(rest, length);
-        while (cell.length > 0 && is_blank(cell.text[cell.length - 1])) {
-            cell.length--;
+        while (field.text.length > 0 && is_blank(field.text.text[field.text.length - 1])) {
+            field.text.length--;
         }
     }
     *more = rest->length > 0;
@@ -91,7 +105,23 @@ static rfi_slice take_cell(rfi_slice *rest, char mark, bool *more)
     if (mark == ' ') {
         skip_blanks(rest, mark);
     }
-    return cell;
+    return field;
+}
+
+size_t rfi_csv_copy(rfi_csv_field field, char *to)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < field.text.length; i++) {
+        to[used++] = field.text.text[i];
+        i += field.doubled && field.text.text[i] == '"';
+    }
+    to[used] = '\0';
+    return used;
+}
+
+static rfi_slice take_cell(rfi_slice *rest, char mark, bool *more)
+{
+    return rfi_csv_next(rest, mark, more).text;
 }
 
 static ptrdiff_t count_cells(rfi_slice line, char mark)
@@ -121,14 +151,15 @@ static reef_status survey(rfi_lines lines, rfi_csv_separator separator, rfi_csv_
                           char *mark, bool *names, reef_error *error)
 {
     if (!rfi_lines_next(&lines)) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: has no data", rfi_path_show(lines.name));
+        return rfi_fail(error, REEF_E_FORMAT, "%s: the file has no data", rfi_path_show(lines.name));
     }
     *mark = separator_of(separator, lines.line);
     table->columns = count_cells(lines.line, *mark);
     ptrdiff_t numbers = count_numbers(lines.line, *mark);
     if (header == RFI_CSV_HEADER_AUTO && numbers > 0 && numbers < table->columns) {
         return rfi_lines_fail(&lines, lines.line.text, error,
-                              "%td of %td cells are numbers: say whether this line has the names of the columns",
+                              "%td of %td fields are numbers: state whether this line has the names of the columns "
+                              "(header=true or false)",
                               numbers, table->columns);
     }
     *names = header == RFI_CSV_HEADER_YES || (header == RFI_CSV_HEADER_AUTO && numbers == 0);
@@ -136,12 +167,13 @@ static reef_status survey(rfi_lines lines, rfi_csv_separator separator, rfi_csv_
     while (rfi_lines_next(&lines)) {
         ptrdiff_t cells = count_cells(lines.line, *mark);
         if (cells != table->columns) {
-            return rfi_lines_fail(&lines, lines.line.text, error, "%td cells instead of %td as in the first line",
-                                  cells, table->columns);
+            return rfi_lines_fail(&lines, lines.line.text, error, "%td fields, but the first line has %td", cells,
+                                  table->columns);
         }
         table->rows++;
     }
-    return table->rows > 0 ? REEF_OK : rfi_fail(error, REEF_E_FORMAT, "%s: has no data", rfi_path_show(lines.name));
+    return table->rows > 0 ? REEF_OK
+                           : rfi_fail(error, REEF_E_FORMAT, "%s: the file has no data", rfi_path_show(lines.name));
 }
 
 static reef_status read_row(const rfi_lines *lines, char mark, double *cells, reef_error *error)
@@ -150,12 +182,11 @@ static reef_status read_row(const rfi_lines *lines, char mark, double *cells, re
     bool more = true;
     for (ptrdiff_t i = 0; more; i++) {
         rfi_slice cell = take_cell(&rest, mark, &more);
-        char shown[RFI_SHOWN_SIZE];
         if (cell.length == 0) {
             return rfi_lines_fail(lines, cell.text, error, "empty cell");
         }
         if (!rfi_read_real(cell, &cells[i])) {
-            return rfi_lines_fail(lines, cell.text, error, "'%s' is no finite decimal number", rfi_shown(cell, shown));
+            return rfi_lines_fail(lines, cell.text, error, "this field is not a finite decimal number");
         }
     }
     return REEF_OK;
@@ -177,6 +208,7 @@ static reef_status fill(rfi_lines lines, char mark, rfi_csv *table, reef_error *
         read_names(lines.line, mark, table->names);
     }
     for (double *row = table->cells; status == REEF_OK && rfi_lines_next(&lines); row += table->columns) {
+        assert(row < table->cells + table->rows * table->columns); /* as many lines as the first walk saw */
         status = read_row(&lines, mark, row, error);
     }
     return status;
@@ -196,13 +228,13 @@ reef_status rfi_csv_read(const reef_context *context, const void *bytes, size_t 
         return status;
     }
     if (!rfi_mul(found.rows, found.columns, &cells) || !rfi_mul(cells, sizeof(double), &cells)) {
-        return rfi_fail(error, REEF_E_OVERFLOW, "%s: more cells than memory can hold", rfi_path_show(name));
+        return rfi_fail(error, REEF_E_OVERFLOW, "%s: more fields than memory can hold", rfi_path_show(name));
     }
     found.cells = rfi_allocate(context, (size_t)cells);
     found.names = names ? rfi_allocate(context, (size_t)found.columns * sizeof *found.names) : NULL;
     if (!found.cells || (names && !found.names)) {
-        status = rfi_fail(error, REEF_E_NOMEM, "%s: no memory for %td x %td numbers", rfi_path_show(name), found.rows,
-                          found.columns);
+        status = rfi_fail(error, REEF_E_NOMEM, "%s: not enough memory for %td x %td numbers", rfi_path_show(name),
+                          found.rows, found.columns);
     } else {
         status = fill(lines, mark, &found, error);
     }
@@ -234,7 +266,7 @@ reef_status rfi_csv_column(const rfi_csv *table, const char *column, const char 
     }
     if (!rfi_read_real((rfi_slice){column, strlen(column)}, &number) || number != floor(number)) {
         return rfi_fail(error, REEF_E_NAME, "%s: there is no column '%.40s'%s", rfi_path_show(name), column,
-                        table->names ? "" : ", and no line of names");
+                        table->names ? "" : ", and no header line");
     }
     if (number < -columns || number >= columns) {
         return rfi_fail(error, REEF_E_RANGE, "%s: there is no column %.0f; it has %td", rfi_path_show(name), number,

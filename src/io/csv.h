@@ -18,6 +18,16 @@ typedef enum rfi_csv_separator {
 /* Auto: a first line without a single number is the line of names; one that mixes both is refused. */
 typedef enum rfi_csv_header { RFI_CSV_HEADER_AUTO, RFI_CSV_HEADER_YES, RFI_CSV_HEADER_NO } rfi_csv_header;
 
+/* A field of a line, without blanks and quotation marks around it. */
+typedef struct rfi_csv_field {
+    rfi_slice text;
+    bool doubled; /* it was quoted, and "" in it stands for one mark */
+} rfi_csv_field;
+/* Takes the next field off a line; *more tells whether another one follows. mark: the separator; ' ' stands for blanks and tabs. */
+rfi_csv_field rfi_csv_next(rfi_slice *rest, char mark, bool *more);
+/* What the field says into `to`, which has room for its text and a zero; returns the length. */
+size_t rfi_csv_copy(rfi_csv_field field, char *to);
+
 typedef struct rfi_csv {
     ptrdiff_t rows, columns; /* both at least 1 */
     double *cells;           /* rows x columns */

@@ -7,8 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <reef/file.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,53 +22,27 @@ const char *rfi_path_show(const char *path)
 
 /* ---- reading ---- */
 
-/* Fills bytes[size] from the file; *got is less at its end. False with errno set. */
-static bool read_all(int descriptor, unsigned char *bytes, size_t size, size_t *got)
+/* The content of an open file, with a 0 after it. */
+static reef_status read_open(const reef_context *context, const rfi_reader *reader, size_t limit, rfi_file *file,
+                             reef_error *error)
 {
-    *got = 0;
-    while (*got < size) {
-        ssize_t step = read(descriptor, bytes + *got, size - *got);
-        if (step < 0 && errno == EINTR) {
-            continue;
-        }
-        if (step < 0) {
-            return false;
-        }
-        if (step == 0) {
-            break;
-        }
-        *got += (size_t)step;
+    const char *shown = rfi_path_show(reader->path);
+    size_t size = reader->size;
+    if (size > limit) {
+        return rfi_fail(error, REEF_E_RANGE, "%s: the file has %zu bytes; at most %zu are supported", shown, size,
+                        limit);
     }
-    return true;
-}
-
-static reef_status read_open(const reef_context *context, const char *path, int descriptor, size_t limit,
-                             rfi_file *file, reef_error *error)
-{
-    struct stat about;
-    if (fstat(descriptor, &about) != 0) {
-        return rfi_fail_errno(error, path, "look at it", errno);
-    }
-    if (!S_ISREG(about.st_mode)) {
-        return rfi_fail(error, REEF_E_FILE, "%s: is not a regular file", rfi_path_show(path));
-    }
-    if (about.st_size < 0 || (uintmax_t)about.st_size > limit || (uintmax_t)about.st_size >= PTRDIFF_MAX) {
-        return rfi_fail(error, REEF_E_RANGE, "%s: has %jd bytes; at most %zu are read", rfi_path_show(path),
-                        (intmax_t)about.st_size, limit);
-    }
-    size_t size = (size_t)about.st_size;
-    size_t got = 0;
-    /* One byte more than the size: it shows whether the file has grown, and holds the final 0. */
     unsigned char *bytes = rfi_allocate(context, size + 1);
     if (!bytes) {
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory for its %zu bytes", rfi_path_show(path), size);
+        return rfi_fail(error, REEF_E_NOMEM, "%s: not enough memory for its %zu bytes", shown, size);
     }
-    bool good = read_all(descriptor, bytes, size + 1, &got);
-    if (!good || got != size) {
-        int number = errno;
+    reef_status status = rfi_reader_get(reader, 0, bytes, size, error);
+    if (status == REEF_OK) {
+        status = rfi_reader_confirm(reader, error);
+    }
+    if (status != REEF_OK) {
         rfi_release(context, bytes);
-        return good ? rfi_fail(error, REEF_E_FILE, "%s: changed its size while being read", rfi_path_show(path))
-                    : rfi_fail_errno(error, path, "read", number);
+        return status;
     }
     bytes[size] = 0;
     *file = (rfi_file){bytes, size};
@@ -79,13 +52,13 @@ static reef_status read_open(const reef_context *context, const char *path, int 
 reef_status rfi_file_read(const reef_context *context, const char *path, size_t limit, rfi_file *file,
                           reef_error *error)
 {
-    /* O_NONBLOCK: opening a pipe would wait for a writer. */
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) {
-        return rfi_fail_errno(error, path, "open", errno);
+    rfi_reader reader;
+    reef_status status = rfi_reader_open(&reader, path, error);
+    if (status != REEF_OK) {
+        return status;
     }
-    reef_status status = read_open(context, path, descriptor, limit, file, error);
-    (void)close(descriptor);
+    status = read_open(context, &reader, limit, file, error);
+    rfi_reader_close(&reader);
     return status;
 }
 
@@ -112,4 +85,37 @@ reef_status rfi_file_write(const reef_context *context, const char *path, const 
     }
     rfi_writer_abandon(&writer);
     return status;
+}
+
+/* Into a pipe or device, which nothing may replace. */
+static reef_status write_through(const char *path, const unsigned char *bytes, size_t size, reef_error *error)
+{
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0) {
+        return rfi_fail_errno(error, path, "open", errno);
+    }
+    int number = 0;
+    while (size > 0 && !number) {
+        ssize_t step = write(descriptor, bytes, size);
+        number = step < 0 && errno != EINTR ? errno : 0;
+        bytes += step > 0 ? step : 0;
+        size -= step > 0 ? (size_t)step : 0;
+    }
+    if (close(descriptor) != 0 && !number) {
+        number = errno;
+    }
+    return number ? rfi_fail_errno(error, path, "write", number) : REEF_OK;
+}
+
+reef_status reef_file_write(const reef_context *context, const char *path, const void *bytes, size_t size,
+                            reef_error *error)
+{
+    struct stat about;
+    if (!path || (!bytes && size > 0)) {
+        return rfi_fail(error, REEF_E_ARG, "a path and bytes to write are expected, not NULL");
+    }
+    if (stat(path, &about) == 0 && (S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode))) {
+        return write_through(path, bytes, size, error);
+    }
+    return rfi_file_write(context, path, &(rfi_piece){bytes, size}, 1, error);
 }

@@ -24,8 +24,8 @@ typedef struct rfi_piece {
     size_t size;
 } rfi_piece;
 
-/* Makes `path` hold the pieces one after the other: into a temporary file in the same folder, flushed to the disk, then
- * renamed. On failure path is as it was and the temporary file is gone. New files get the mode 0666 less the umask. */
+/* Makes `path` hold the pieces one after the other, as rfi_writer does: into a temporary file in the same folder, flushed to the disk,
+ * then renamed. On failure path is as it was and the temporary file is gone. */
 reef_status rfi_file_write(const reef_context *context, const char *path, const rfi_piece *pieces, ptrdiff_t count,
                            reef_error *error);
 

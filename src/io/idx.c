@@ -27,17 +27,17 @@ static reef_status read_start(const unsigned char *b, size_t size, const char *s
                               reef_error *error)
 {
     if (size >= 2 && b[0] == 0x1F && b[1] == 0x8B) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: is compressed; unpack it with gunzip first", shown);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: the file is compressed; unpack it with gunzip first", shown);
     }
     if (size < 4 || b[0] != 0 || b[1] != 0) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 0: this is no IDX file", shown);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 0: this is not an IDX file", shown);
     }
     if (!find_type(b[2], &array->type)) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 2: type %d is unknown; 8, 9, 11, 12, 13 and 14 are read", shown,
-                        b[2]);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 2: unknown type %d; 8, 9, 11, 12, 13 and 14 are supported",
+                        shown, b[2]);
     }
     if (b[3] < 1 || b[3] > RANK_MAX) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 3: %d dimensions; 1 to 4 are read", shown, b[3]);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 3: %d dimensions; 1 to 4 are supported", shown, b[3]);
     }
     array->rank = b[3];
     array->big_endian = true;
@@ -70,7 +70,7 @@ reef_status rfi_idx_read(const void *bytes, size_t size, const char *name, rfi_a
     }
     size_t want = (size_t)found.count * rfi_type_size(found.type);
     if (want != size - start) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: byte %zu: %zu bytes of data instead of %zu", shown, start,
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte %zu: %zu bytes of data, expected %zu", shown, start,
                         size - start, want);
     }
     found.data = b + start;

@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "io/lines.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -47,24 +48,21 @@ static bool read_index(rfi_slice text, ptrdiff_t *index)
 /* index:value; the index must be larger than *last, which it replaces. */
 static reef_status read_pair(const rfi_lines *lines, rfi_slice word, ptrdiff_t *last, double *value, reef_error *error)
 {
-    char shown[RFI_SHOWN_SIZE];
     rfi_slice number;
     bool found = false;
     ptrdiff_t index = 0;
     rfi_slice key = rfi_cut(word, ':', &number, &found);
     if (!found) {
-        return rfi_lines_fail(lines, word.text, error, "'%s' should read index:value", rfi_shown(word, shown));
+        return rfi_lines_fail(lines, word.text, error, "index:value is expected here");
     }
     if (!read_index(key, &index)) {
-        return rfi_lines_fail(lines, word.text, error, "'%s' is no index; they are whole numbers from 1 to %d",
-                              rfi_shown(key, shown), INDEX_MAX);
+        return rfi_lines_fail(lines, word.text, error, "indices are whole numbers from 1 to %d", INDEX_MAX);
     }
     if (index <= *last) {
         return rfi_lines_fail(lines, word.text, error, "index %td follows index %td; they must ascend", index, *last);
     }
     if (!rfi_read_real(number, value) || fabs(*value) > (double)FLT_MAX) {
-        return rfi_lines_fail(lines, number.text, error, "'%s' is no finite decimal number of single precision",
-                              rfi_shown(number, shown));
+        return rfi_lines_fail(lines, number.text, error, "this is not a finite decimal number of single precision");
     }
     *last = index;
     return REEF_OK;
@@ -73,12 +71,10 @@ static reef_status read_pair(const rfi_lines *lines, rfi_slice word, ptrdiff_t *
 /* One line; `row` is NULL when only *label and the largest index, *last, are wanted. */
 static reef_status read_line(const rfi_lines *lines, float *row, double *label, ptrdiff_t *last, reef_error *error)
 {
-    char shown[RFI_SHOWN_SIZE];
     rfi_slice rest = lines->line;
     rfi_slice word = take_word(&rest);
     if (!rfi_read_real(word, label)) {
-        return rfi_lines_fail(lines, word.text, error, "'%s' should be a label, one finite number",
-                              rfi_shown(word, shown));
+        return rfi_lines_fail(lines, word.text, error, "a label is expected here, one finite number");
     }
     *last = 0;
     for (word = take_word(&rest); word.length > 0; word = take_word(&rest)) {
@@ -106,7 +102,8 @@ static reef_status survey(rfi_lines lines, rfi_libsvm *data, reef_error *error)
         data->rows++;
         data->columns = last > data->columns ? last : data->columns;
     }
-    return data->rows > 0 ? REEF_OK : rfi_fail(error, REEF_E_FORMAT, "%s: has no data", rfi_path_show(lines.name));
+    return data->rows > 0 ? REEF_OK
+                          : rfi_fail(error, REEF_E_FORMAT, "%s: the file has no data", rfi_path_show(lines.name));
 }
 
 static void fill(rfi_lines lines, rfi_libsvm *data)
@@ -114,7 +111,9 @@ static void fill(rfi_lines lines, rfi_libsvm *data)
     memset(data->values, 0, (size_t)(data->rows * data->columns) * sizeof *data->values);
     for (ptrdiff_t i = 0; rfi_lines_next(&lines); i++) {
         ptrdiff_t last = 0;
+        assert(i < data->rows);
         (void)read_line(&lines, data->values + i * data->columns, &data->labels[i], &last, NULL);
+        assert(last <= data->columns); /* survey has seen the largest */
     }
 }
 
@@ -131,14 +130,14 @@ reef_status rfi_libsvm_read(const reef_context *context, const void *bytes, size
     }
     if (!rfi_mul(found.rows, found.columns, &values) || values > values_most ||
         values > PTRDIFF_MAX / (ptrdiff_t)sizeof(float)) {
-        return rfi_fail(error, REEF_E_RANGE, "%s: %td x %td values; at most %td are read", rfi_path_show(name),
+        return rfi_fail(error, REEF_E_RANGE, "%s: %td x %td values; at most %td are supported", rfi_path_show(name),
                         found.rows, found.columns, values_most);
     }
     found.values = rfi_allocate(context, values > 0 ? (size_t)values * sizeof(float) : 1);
     found.labels = rfi_allocate(context, (size_t)found.rows * sizeof(double));
     if (!found.values || !found.labels) {
         rfi_libsvm_free(context, &found);
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory for its values", rfi_path_show(name));
+        return rfi_fail(error, REEF_E_NOMEM, "%s: not enough memory for its values", rfi_path_show(name));
     }
     fill(lines, &found);
     *data = found;

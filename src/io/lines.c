@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "io/file.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,7 @@ reef_status rfi_lines_fail(const rfi_lines *lines, const char *place, reef_error
 {
     char what[200];
     va_list args;
+    assert(place >= lines->start); /* a place in the line that is spoken of */
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "io/lines.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,11 +229,11 @@ static reef_status find_header(const unsigned char *b, size_t have, size_t size,
                                size_t *length, reef_error *error)
 {
     if (have < MAGIC + 4 || memcmp(b, magic, MAGIC) != 0) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 0: this is no .npy file", shown);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 0: this is not an .npy file", shown);
     }
     if (b[6] < 1 || b[6] > 3 || b[7] != 0) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 6: version %d.%d is unknown; 1.0, 2.0 and 3.0 are read", shown,
-                        b[6], b[7]);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 6: unknown version %d.%d; 1.0, 2.0 and 3.0 are supported",
+                        shown, b[6], b[7]);
     }
     *start = b[6] == 1 ? MAGIC + 4 : MAGIC + 6;
     *length = b[8] | (size_t)b[9] << 8;
@@ -243,7 +244,7 @@ static reef_status find_header(const unsigned char *b, size_t have, size_t size,
         return rfi_fail(error, REEF_E_FORMAT, "%s: byte 8: the file ends within its header", shown);
     }
     if (*length > have - *start) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 8: its header has %zu bytes; at most %zu are read", shown,
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte 8: the header has %zu bytes; at most %zu are supported", shown,
                         *length, have - *start);
     }
     return REEF_OK;
@@ -266,24 +267,27 @@ reef_status rfi_npy_look(const void *bytes, size_t have, size_t size, const char
     if (status == REEF_OK && !rfi_array_measure(&found)) {
         status = rfi_fail(error, REEF_E_OVERFLOW, "%s: its shape has more elements than memory can hold", shown);
     }
-    if (status == REEF_OK) {
-        status = check_size(&found, name, size - first - length, first + length, error);
+    if (status != REEF_OK) {
+        return status;
     }
-    if (status == REEF_OK) {
-        *array = found;
-        *start = first + length;
+    status = check_size(&found, name, size - first - length, first + length, error);
+    if (status != REEF_OK) {
+        return status;
     }
-    return status;
+    *array = found;
+    *start = first + length;
+    return REEF_OK;
 }
 
 reef_status rfi_npy_read(const void *bytes, size_t size, const char *name, rfi_array *array, reef_error *error)
 {
     size_t start = 0;
     reef_status status = rfi_npy_look(bytes, size, size, name, array, &start, error);
-    if (status == REEF_OK) {
-        array->data = (const unsigned char *)bytes + start;
+    if (status != REEF_OK) {
+        return status;
     }
-    return status;
+    array->data = (const unsigned char *)bytes + start;
+    return REEF_OK;
 }
 
 /* ---- writing ---- */
@@ -299,6 +303,7 @@ static void append_shape(int rank, const ptrdiff_t *shape, char *text, size_t si
 
 size_t rfi_npy_header(rfi_type type, int rank, const ptrdiff_t *shape, char header[RFI_NPY_HEADER_MAX])
 {
+    assert(rank >= 0 && rank <= RFI_RANK_MAX);
     static const char letters[] = {
 #define TYPE_LETTER(code, letter, size) [code] = (letter),
         RFI_TYPE_LIST(TYPE_LETTER)

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "io/file.h"
+#include "io/stream.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -20,9 +22,16 @@ static void step(rfi_numbers *reader)
 
 reef_status rfi_numbers_open(rfi_numbers *reader, const char *path, reef_error *error)
 {
-    FILE *file = fopen(path, "rb");
+    rfi_reader opened;
+    reef_status status = rfi_reader_open(&opened, path, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    FILE *file = fdopen(opened.descriptor, "rb");
     if (!file) {
-        return rfi_fail(error, REEF_E_FILE, "%s: %s", path, strerror(errno));
+        int number = errno;
+        rfi_reader_close(&opened);
+        return rfi_fail_errno(error, path, "open", number);
     }
     *reader = (rfi_numbers){.name = path, .file = file, .line = 1};
     step(reader);
@@ -55,25 +64,21 @@ static void pass_comment(rfi_numbers *reader)
     }
 }
 
-/* The number that begins at `ahead`. */
+/* The number that begins at `ahead`. What is none is not shown: the file may hold anything, and who reads the message may not be who
+ * may read the file. */
 static rfi_numbers_item read_word(rfi_numbers *reader, double *value, reef_status *status, reef_error *error)
 {
     char word[RFI_NUMBER_LENGTH_MAX + 1];
     rfi_slice slice = {word, 0};
     while (reader->ahead != EOF && reader->ahead != '\n' && reader->ahead != '#' && !is_between(reader->ahead)) {
-        /* what does not fit is no number, and is shown cut */
-        if (slice.length < sizeof word) {
-            word[slice.length] = (char)reader->ahead;
-            if (reader->ahead < ' ' || reader->ahead >= 0x7F) {
-                word[slice.length] = '?';
-            }
-            slice.length++;
+        if (slice.length < sizeof word) { /* what does not fit is no number */
+            word[slice.length++] = (char)reader->ahead;
         }
         step(reader);
     }
     if (!rfi_read_real(slice, value)) {
-        *status = rfi_fail(error, REEF_E_FORMAT, "%s:%td: '%.*s' is not a finite decimal number", reader->name,
-                           reader->line, RFI_SHOW(slice));
+        *status = rfi_fail(error, REEF_E_FORMAT, "%s:%td: this is not a list of finite decimal numbers",
+                           rfi_path_show(reader->name), reader->line);
         return RFI_NUMBERS_ERROR;
     }
     return RFI_NUMBERS_VALUE;

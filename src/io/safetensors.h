@@ -4,7 +4,7 @@
  *   header: {"__metadata__": {"key": "text", ...}, "name": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}, ...}
  *
  * Offsets count from the first byte after the header; the tensors must fill the data exactly, without holes or overlaps. Blanks may
- * follow the header's }. Types: F64 F32 F16 BF16, I8 to I64, U8 to U64, BOOL; little endian. What the format does not define is
+ * follow the header's }. Types: F64 F32 F16 BF16 F8_E4M3 F8_E5M2, I8 to I64, U8 to U64, BOOL; little endian. What the format does not define is
  * refused: other keys, a name twice, numbers that are not plain whole ones, text that is not UTF-8.
  *
  * The header is JSON, but of this one shape; it is read by a parser of its own that needs memory in proportion to the tensors in it
@@ -46,6 +46,9 @@ reef_status rfi_safetensors_length(const void *bytes, size_t have, size_t size, 
 /* Reads a header of `length` bytes, followed by `room` bytes of data. `name` is the file's, for messages. */
 reef_status rfi_safetensors_read(const reef_context *context, const void *header, size_t length, size_t room,
                                  const char *name, rfi_safetensors *table, reef_error *error);
+/* Writes the length and the header of tensors whose places (start, bytes) are set; returns how many bytes that are, a multiple of 8. `to` NULL:
+ * only measures. */
+size_t rfi_safetensors_write(const rfi_safetensors *table, char *to);
 void rfi_safetensors_free(const reef_context *context, rfi_safetensors *table);
 
 /* Order of the names: negative, 0 or positive. */

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "io/file.h"
 
+#include <assert.h>
 #include <string.h>
 
 rfi_yaml_node *rfi_yaml_find(const rfi_yaml_node *map, const char *key)
@@ -43,7 +44,8 @@ reef_status rfi_yaml_read(const reef_context *context, const void *bytes, size_t
     (void)bytes;
     (void)size;
     (void)yaml;
-    return rfi_fail(error, REEF_E_FORMAT, "%s: built without YAML (libyaml was not there)", rfi_path_show(source));
+    return rfi_fail(error, REEF_E_FORMAT, "%s: Reef was built without YAML support; install libyaml and build it again",
+                    rfi_path_show(source));
 }
 
 #else
@@ -103,7 +105,9 @@ static reef_status take_key(builder *b, level *top, const yaml_event_t *event)
         char text[120];
         size_t used = 0;
         const rfi_slice key = {top->key, strlen(top->key)};
-        rfi_append(text, sizeof text, &used, "the key '%.*s' is given twice in this map", RFI_SHOW(key));
+        bool word = rfi_is_word(key);
+        rfi_append(text, sizeof text, &used, "the key%s%.*s%s is given twice in this map", word ? " '" : "",
+                   word ? (int)key.length : 0, key.text, word ? "'" : "");
         return refuse(b, event->start_mark, REEF_E_FORMAT, text);
     }
     return REEF_OK;
@@ -117,6 +121,7 @@ static void link_node(builder *b, rfi_yaml_node *node)
         return;
     }
     level *top = &b->levels[b->depth - 1];
+    assert(top->is_map == (top->key != NULL)); /* values of a map have their key by now */
     node->key = top->is_map ? top->key : NULL;
     node->key_line = top->key_line;
     node->key_column = top->key_column;
@@ -146,16 +151,34 @@ static reef_status add_node(builder *b, const yaml_event_t *event, rfi_yaml_type
     return REEF_OK;
 }
 
+/* Escapes in quotes can bring any character; blanks and lines of long texts are none to fear. */
+static bool is_plain(const yaml_event_t *event)
+{
+    rfi_slice rest = {(const char *)event->data.scalar.value, event->data.scalar.length};
+    while (rest.length > 0) {
+        size_t length = 0;
+        while (length < rest.length && rest.text[length] != '\n' && rest.text[length] != '\t') {
+            length++;
+        }
+        if (rfi_has_control((rfi_slice){rest.text, length})) {
+            return false;
+        }
+        length += length < rest.length;
+        rest = (rfi_slice){rest.text + length, rest.length - length};
+    }
+    return true;
+}
+
 static reef_status on_scalar(builder *b, const yaml_event_t *event)
 {
     level *top = b->depth ? &b->levels[b->depth - 1] : NULL;
     rfi_yaml_node *node = NULL;
     if (event->data.scalar.anchor || event->data.scalar.tag) {
         return refuse(b, event->start_mark, REEF_E_FORMAT,
-                      "anchors (&) and tags (!) are not read; write the value out");
+                      "anchors (&) and tags (!) are not supported; write the value out");
     }
-    if (memchr(event->data.scalar.value, 0, event->data.scalar.length)) {
-        return refuse(b, event->start_mark, REEF_E_FORMAT, "a text may not contain a zero byte");
+    if (!is_plain(event)) {
+        return refuse(b, event->start_mark, REEF_E_FORMAT, "a text may not contain control characters");
     }
     if (top && top->is_map && !top->key) {
         return take_key(b, top, event);
@@ -178,7 +201,7 @@ static reef_status on_start(builder *b, const yaml_event_t *event, bool is_map)
                          : event->data.sequence_start.anchor || event->data.sequence_start.tag;
     if (marked) {
         return refuse(b, event->start_mark, REEF_E_FORMAT,
-                      "anchors (&) and tags (!) are not read; write the value out");
+                      "anchors (&) and tags (!) are not supported; write the value out");
     }
     if (top && top->is_map && !top->key) {
         return refuse(b, event->start_mark, REEF_E_FORMAT, "a key must be a single word, not a list or a map");
@@ -206,9 +229,9 @@ static reef_status on_event(builder *b, const yaml_event_t *event)
         b->depth -= b->depth > 0;
         return REEF_OK;
     case YAML_ALIAS_EVENT:
-        return refuse(b, event->start_mark, REEF_E_FORMAT, "aliases (*) are not read; write the value out");
+        return refuse(b, event->start_mark, REEF_E_FORMAT, "aliases (*) are not supported; write the value out");
     case YAML_DOCUMENT_START_EVENT:
-        return b->node_count ? refuse(b, event->start_mark, REEF_E_FORMAT, "only one document per file is read")
+        return b->node_count ? refuse(b, event->start_mark, REEF_E_FORMAT, "only one document per file is supported")
                              : REEF_OK;
     default:
         return REEF_OK;
@@ -219,7 +242,7 @@ static reef_status on_event(builder *b, const yaml_event_t *event)
 static reef_status parse_error(const builder *b, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR) {
-        return rfi_fail(b->error, REEF_E_NOMEM, "%s: no memory to read it", rfi_path_show(b->source));
+        return rfi_fail(b->error, REEF_E_NOMEM, "%s: not enough memory while reading", rfi_path_show(b->source));
     }
     const char *problem = parser->problem ? parser->problem : "malformed";
     if (parser->error == YAML_READER_ERROR) {
@@ -235,10 +258,15 @@ static reef_status walk(builder *b, const void *bytes, size_t size)
     reef_status status = REEF_OK;
     bool more = true;
     if (!yaml_parser_initialize(&parser)) {
-        return rfi_fail(b->error, REEF_E_NOMEM, "%s: no memory to read it", rfi_path_show(b->source));
+        return rfi_fail(b->error, REEF_E_NOMEM, "%s: not enough memory while reading", rfi_path_show(b->source));
     }
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, bytes, size);
+    /* Some editors begin a file with a byte order mark, which libyaml takes for text where the encoding is set. */
+    if (size >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) {
+        yaml_parser_set_input_string(&parser, (const unsigned char *)bytes + 3, size - 3);
+    } else {
+        yaml_parser_set_input_string(&parser, bytes, size);
+    }
     while (more && status == REEF_OK) {
         yaml_event_t event;
         if (!yaml_parser_parse(&parser, &event)) {
@@ -267,7 +295,7 @@ reef_status rfi_yaml_read(const reef_context *context, const void *bytes, size_t
     measure.source = source;
     measure.error = error;
     if (size > RFI_YAML_BYTES_MAX) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: %zu bytes; at most %d are read", rfi_path_show(source), size,
+        return rfi_fail(error, REEF_E_FORMAT, "%s: %zu bytes; at most %d are supported", rfi_path_show(source), size,
                         RFI_YAML_BYTES_MAX);
     }
     reef_status status = walk(&measure, bytes, size);
@@ -277,7 +305,7 @@ reef_status rfi_yaml_read(const reef_context *context, const void *bytes, size_t
     size_t nodes = (size_t)(measure.node_count + 1) * sizeof(rfi_yaml_node);
     void *memory = rfi_allocate(context, nodes + measure.text_used);
     if (!memory) {
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to read it", rfi_path_show(source));
+        return rfi_fail(error, REEF_E_NOMEM, "%s: not enough memory while reading", rfi_path_show(source));
     }
     builder fill = {0};
     fill.source = source;
@@ -289,6 +317,7 @@ reef_status rfi_yaml_read(const reef_context *context, const void *bytes, size_t
         rfi_release(context, memory);
         return status;
     }
+    assert(fill.node_count == measure.node_count && fill.text_used == measure.text_used); /* the same walk twice */
     *yaml = (rfi_yaml){fill.root ? fill.root : empty_root(&fill), memory};
     return REEF_OK;
 }

@@ -1,14 +1,14 @@
 /* Gradient steps: phi_k = w_k - mu_k v_k, where v_k is the gradient or, with momentum, v_k = beta v_k + (1 - beta) g_k. */
 #include "learn/run.h"
 
+#include <assert.h>
 #include <math.h>
 
 const char *const rfi_schedule_words[] = {"constant", "inverse", "sqrt", "piecewise", NULL};
 
-double rfi_step_size(const reef_run *run, ptrdiff_t k, int64_t round)
+double rfi_step_at(const rfi_adapt *a, double factor, int64_t round)
 {
-    const rfi_adapt *a = run->adapt;
-    double mu = a->mu * (run->step_factor && k >= 0 ? run->step_factor[k] : 1);
+    double mu = a->mu * factor;
     const int64_t whole = round / a->every; /* periods that are over */
     switch ((rfi_schedule)a->schedule) {
     case RFI_INVERSE:
@@ -23,16 +23,19 @@ double rfi_step_size(const reef_run *run, ptrdiff_t k, int64_t round)
     return mu;
 }
 
-/* to = base - mu to, where to holds the gradient. */
-static void move(ptrdiff_t length, const float *restrict base, float mu, float *restrict to)
+double rfi_step_size(const reef_run *run, ptrdiff_t k, int64_t round)
+{
+    return rfi_step_at(run->adapt, run->step_factor && k >= 0 ? run->step_factor[k] : 1, round);
+}
+
+void rfi_step_move(ptrdiff_t length, const float *restrict base, float mu, float *restrict to)
 {
     for (ptrdiff_t i = 0; i < length; i++) {
         to[i] = base[i] - mu * to[i];
     }
 }
 
-/* velocity = beta velocity + (1 - beta) gradient; the gradient becomes it. */
-static void smooth(ptrdiff_t length, float beta, float *restrict velocity, float *restrict gradient)
+void rfi_step_smooth(ptrdiff_t length, float beta, float *restrict velocity, float *restrict gradient)
 {
     for (ptrdiff_t i = 0; i < length; i++) {
         velocity[i] = beta * velocity[i] + (1 - beta) * gradient[i];
@@ -43,7 +46,7 @@ static void smooth(ptrdiff_t length, float beta, float *restrict velocity, float
 static bool learns_from_flipped(const reef_run *run, int64_t round)
 {
     const reef_attack *attack = run->setup.attack;
-    return attack && run->liars && (reef_attack_traits(attack) & REEF_ATTACK_LABELS) &&
+    return attack && run->malicious_count && (reef_attack_traits(attack) & REEF_ATTACK_LABELS) &&
            reef_attack_active(attack, round);
 }
 
@@ -52,7 +55,7 @@ static void gradients(const reef_run *run, rfi_learner *learner, ptrdiff_t count
 {
     bool any = learns_from_flipped(run, run->round);
     for (ptrdiff_t i = 0; any && i < count; i++) {
-        learner->flipped[i] = run->liar[learner->agents[i]];
+        learner->flipped[i] = run->malicious[learner->agents[i]];
     }
     for (ptrdiff_t i = 0; run->ids && i < count; i++) {
         learner->numbers[i] = run->ids[learner->agents[i]];
@@ -85,10 +88,10 @@ static void adapt_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, 
     gradients(run, learner, to - from, how->step);
     for (ptrdiff_t k = from; k < to; k++) {
         if (run->velocity) {
-            smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), rows[k - from]);
+            rfi_step_smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), rows[k - from]);
         }
         const float *base = how->at_models ? models[k - from] : rfi_row(run, how->base, k);
-        move(run->length, base, (float)rfi_step_size(run, k, run->round), rows[k - from]);
+        rfi_step_move(run->length, base, (float)rfi_step_size(run, k, run->round), rows[k - from]);
     }
 }
 
@@ -100,6 +103,7 @@ void rfi_adapt_all(reef_run *run, const rfi_adaption *how)
 
 void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_t step, float *models, float *rows)
 {
+    assert(count <= run->chunk);
     for (ptrdiff_t i = 0; i < count; i++) {
         learner->models[i] = rfi_row(run, models, learner->agents[i]);
         learner->gradients[i] = rfi_row(run, rows, i);
@@ -111,7 +115,7 @@ void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_
         float *gradient = learner->gradients[i];
         float mu = (float)rfi_step_size(run, k, run->round);
         if (run->velocity) {
-            smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), gradient);
+            rfi_step_smooth(run->length, (float)run->adapt->momentum, rfi_row(run, run->velocity, k), gradient);
         }
         for (ptrdiff_t m = 0; m < run->length; m++) {
             model[m] -= mu * gradient[m];

@@ -56,8 +56,8 @@ static ptrdiff_t metric_room(const reef_run *run)
 static reef_status copy_agents(reef_run *run, reef_error *error)
 {
     ptrdiff_t k_max = run->agents;
-    run->liar = rfi_run_take(run, k_max, sizeof(bool));
-    run->liar_list = rfi_run_take(run, k_max, sizeof(int32_t));
+    run->malicious = rfi_run_take(run, k_max, sizeof(bool));
+    run->malicious_list = rfi_run_take(run, k_max, sizeof(int32_t));
     run->honest_list = rfi_run_take(run, k_max, sizeof(int32_t));
     run->home = rfi_run_take(run, k_max, sizeof(int32_t));
     run->step_factor = run->setup.step_factor ? rfi_run_take(run, k_max, sizeof(double)) : NULL;
@@ -65,36 +65,37 @@ static reef_status copy_agents(reef_run *run, reef_error *error)
     run->class_failed = rfi_run_take(run, k_max, sizeof(bool));
     run->members = rfi_run_take(run, k_max, sizeof(int32_t));
     run->numbers = rfi_run_take(run, metric_room(run), sizeof(double));
-    if (!run->liar || !run->liar_list || !run->honest_list || !run->home || !run->sent || !run->class_failed ||
-        !run->members || !run->numbers || (run->setup.step_factor && !run->step_factor)) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", k_max);
+    if (!run->malicious || !run->malicious_list || !run->honest_list || !run->home || !run->sent ||
+        !run->class_failed || !run->members || !run->numbers || (run->setup.step_factor && !run->step_factor)) {
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a run of %td agents", k_max);
     }
     ptrdiff_t honest = 0;
     for (ptrdiff_t k = 0; k < k_max; k++) {
         ptrdiff_t id = rfi_id(run, k);
-        run->liar[k] = run->setup.liar && run->setup.liar[id];
-        run->own_liars += k < run->own && run->liar[k];
-        *(run->liar[k] ? &run->liar_list[run->liars++] : &run->honest_list[honest++]) = (int32_t)k;
+        run->malicious[k] = run->setup.malicious && run->setup.malicious[id];
+        run->own_malicious += k < run->own && run->malicious[k];
+        *(run->malicious[k] ? &run->malicious_list[run->malicious_count++] : &run->honest_list[honest++]) = (int32_t)k;
         run->home[k] = run->serves_all ? 0 : (int32_t)k;
         if (run->step_factor) {
             run->step_factor[k] = run->setup.step_factor[id];
         }
     }
-    run->setup.liar = run->liar;
+    run->setup.malicious = run->malicious;
     run->setup.step_factor = run->step_factor;
-    run->all_liars = run->ranks ? run->all_liars : run->liars;
-    return run->all_liars < run->all ? REEF_OK : rfi_fail(error, REEF_E_ARG, "all %td agents lie", run->all);
+    run->all_malicious = run->ranks ? run->all_malicious : run->malicious_count;
+    return run->all_malicious < run->all ? REEF_OK
+                                         : rfi_fail(error, REEF_E_ARG, "all %td agents are malicious", run->all);
 }
 
 /* The most liars any receiver hears: rows of lies made for one receiver. */
-static ptrdiff_t most_liars(const reef_run *run)
+static ptrdiff_t most_malicious(const reef_run *run)
 {
-    return run->setup.links ? (run->liars < run->largest ? run->liars : run->largest) : 0;
+    return run->setup.links ? (run->malicious_count < run->largest ? run->malicious_count : run->largest) : 0;
 }
 
 static bool looks_at_rows(const reef_run *run)
 {
-    return run->setup.attack && run->all_liars && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_ROWS);
+    return run->setup.attack && run->all_malicious && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_ROWS);
 }
 
 reef_status rfi_run_allocate_work(reef_run *run, reef_error *error)
@@ -106,7 +107,7 @@ reef_status rfi_run_allocate_work(reef_run *run, reef_error *error)
     size_t work = run->dry ? 0 : kind->work_size(reef_problem_state(problem), batch, run->lanes);
     size_t score_work = kind->score && !run->dry ? kind->work_size(reef_problem_state(problem), 0, 1) : 0;
     work = score_work > work ? score_work : work;
-    ptrdiff_t attack_work = attack && run->liars ? reef_attack_work(attack, run->length, run->agents) : 0;
+    ptrdiff_t attack_work = attack && run->malicious_count ? reef_attack_work(attack, run->length, run->agents) : 0;
     if (attack_work < 0) {
         return rfi_fail(error, REEF_E_OVERFLOW, "the attack needs more memory than can be addressed");
     }
@@ -114,12 +115,12 @@ reef_status rfi_run_allocate_work(reef_run *run, reef_error *error)
                          reef_attack_common_of(attack)->knowledge == REEF_KNOW_NEIGHBOURS;
     run->known = looks_at_rows(run) && !by_neighbours ? rfi_run_take(run, run->agents, sizeof(float *)) : NULL;
     if (looks_at_rows(run) && !by_neighbours && !run->known) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a run of %td agents", run->agents);
     }
     ptrdiff_t stride = run->stride;
     for (ptrdiff_t i = 0; i < run->workers; i++) {
         rfi_learner *a = &run->learners[i];
-        ptrdiff_t most = most_liars(run);
+        ptrdiff_t most = most_malicious(run);
         a->batch_work = rfi_run_rows(run, (ptrdiff_t)(work / sizeof(float)) / stride + 2);
         a->agents = rfi_run_take(run, run->chunk, sizeof(int32_t));
         a->numbers = rfi_run_take(run, run->chunk, sizeof(int32_t));
@@ -138,7 +139,7 @@ reef_status rfi_run_allocate_work(reef_run *run, reef_error *error)
         if (!a->batch_work || !a->attack_work || !a->lies || !a->spare || !a->rows || !a->senders || !a->weights ||
             !a->expected || !a->live || (by_neighbours && !a->known) || !a->agents || !a->models || !a->gradients ||
             !a->flipped || !a->numbers) {
-            return rfi_fail(error, REEF_E_NOMEM, "no memory for the work of %td threads", run->workers);
+            return rfi_fail(error, REEF_E_NOMEM, "not enough memory for the work of %td threads", run->workers);
         }
     }
     return REEF_OK;
@@ -149,21 +150,21 @@ static reef_status prepare_rows(reef_run *run, reef_error *error)
     const reef_attack *attack = run->setup.attack;
     run->depth = attack ? reef_attack_delay(attack) + 1 : 0;
     ptrdiff_t past = 0;
-    bool fits = run->depth <= 1 || rfi_mul((ptrdiff_t)run->depth, run->liars, &past);
+    bool fits = run->depth <= 1 || rfi_mul((ptrdiff_t)run->depth, run->malicious_count, &past);
     run->models = run->serves_all ? 1 : run->agents;
     run->w = rfi_run_rows(run, run->models);
     run->phi = rfi_run_rows(run, run->agents);
     run->zeros = rfi_run_rows(run, 1);
     run->velocity = run->adapt->momentum > 0 ? rfi_run_rows(run, run->agents) : NULL;
-    run->lies = rfi_run_rows(run, run->liars);
-    bool late = fits && run->depth > 1 && run->liars;
+    run->lies = rfi_run_rows(run, run->malicious_count);
+    bool late = fits && run->depth > 1 && run->malicious_count;
     run->past = late ? rfi_run_rows(run, past) : NULL;
     run->past_sent = late ? rfi_run_take(run, past, 1) : NULL;
     run->server = run->strategy->has_server ? rfi_run_rows(run, 3) : NULL;
     run->heard = run->strategy->has_server ? rfi_run_take(run, run->all, sizeof(int32_t)) : NULL;
     if (!run->w || !run->phi || !run->zeros || !run->lies || (run->adapt->momentum > 0 && !run->velocity) || !fits ||
         (late && (!run->past || !run->past_sent)) || (run->strategy->has_server && (!run->server || !run->heard))) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the models of %td agents with %td numbers each",
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for the models of %td agents with %td numbers each",
                         run->agents, run->length);
     }
     return REEF_OK;
@@ -188,13 +189,16 @@ static void start_models(reef_run *run)
 reef_status rfi_run_allocate(reef_run *run, reef_error *error)
 {
     reef_status status = copy_agents(run, error);
-    status = status == REEF_OK ? prepare_rows(run, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    status = prepare_rows(run, error);
     if (status != REEF_OK) {
         return status;
     }
     run->learners = rfi_run_take(run, run->workers, sizeof(rfi_learner));
     if (!run->learners) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the work of %td threads", run->workers);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for the work of %td threads", run->workers);
     }
     start_models(run);
     return REEF_OK;
@@ -230,9 +234,9 @@ void rfi_run_free(reef_run *r)
     for (ptrdiff_t i = 0; i < RFI_COUNT(rows); i++) {
         release_rows(r, rows[i]);
     }
-    void *arrays[] = {r->learners,    r->liar,    r->liar_list,      r->honest_list, r->heard,  r->past_sent,
-                      r->known,       r->home,    r->extra,          r->sent,        r->params, r->class_failed,
-                      r->step_factor, r->present, r->server_weights, r->members,     r->numbers};
+    void *arrays[] = {r->learners,    r->malicious, r->malicious_list, r->honest_list, r->heard,  r->past_sent,
+                      r->known,       r->home,      r->extra,          r->sent,        r->params, r->class_failed,
+                      r->step_factor, r->present,   r->server_weights, r->members,     r->numbers};
     for (ptrdiff_t i = 0; i < RFI_COUNT(arrays); i++) {
         rfi_release(r->context, arrays[i]);
     }

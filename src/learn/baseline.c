@@ -18,19 +18,24 @@ static void local_step(reef_run *run)
 }
 
 const rfi_strategy rfi_strategy_local = {
-    .head = {"local", "no cooperation: every agent by itself", "", fields, RFI_COUNT(fields), sizeof(baseline_params)},
+    .kind = {.name = "local",
+             "no cooperation: every agent by itself",
+             "",
+             fields,
+             RFI_COUNT(fields),
+             sizeof(baseline_params)},
     .adapt_offset = offsetof(baseline_params, adapt),
     .step = local_step,
 };
 
 /* w_k = weighted mean of the phi_l of benign neighbours; weights scaled to sum one. Sums in double precision. False: there are none,
  * and w_k = phi_k. */
-static bool average_benign(reef_run *run, ptrdiff_t k, const int32_t *senders, const double *weights, ptrdiff_t count,
+static bool average_honest(reef_run *run, ptrdiff_t k, const int32_t *senders, const double *weights, ptrdiff_t count,
                            float *to)
 {
     double total = 0;
     for (ptrdiff_t i = 0; i < count; i++) {
-        total += run->liar[senders[i]] ? 0 : weights[i];
+        total += run->malicious[senders[i]] ? 0 : weights[i];
     }
     if (!(total > 0)) {
         memcpy(to, rfi_row(run, run->phi, k), (size_t)run->length * sizeof *to);
@@ -39,7 +44,7 @@ static bool average_benign(reef_run *run, ptrdiff_t k, const int32_t *senders, c
     for (ptrdiff_t m = 0; m < run->length; m++) {
         double sum = 0;
         for (ptrdiff_t i = 0; i < count; i++) {
-            sum += run->liar[senders[i]] ? 0 : weights[i] * (double)rfi_row(run, run->phi, senders[i])[m];
+            sum += run->malicious[senders[i]] ? 0 : weights[i] * (double)rfi_row(run, run->phi, senders[i])[m];
         }
         to[m] = (float)(sum / total);
     }
@@ -52,7 +57,7 @@ static void oracle_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to,
     for (ptrdiff_t class = from; class < to; class ++) {
         ptrdiff_t k = run->class_first[class];
         rfi_hearing h = rfi_hear(run, learner, k);
-        bool done = average_benign(run, k, h.senders, h.weights, h.count, rfi_row(run, run->w, k));
+        bool done = average_honest(run, k, h.senders, h.weights, h.count, rfi_row(run, run->w, k));
         for (ptrdiff_t i = 0; i < h.count; i++) {
             learner->counts.messages += rfi_others(run, class, h.senders[i]);
         }
@@ -73,8 +78,12 @@ static void oracle_step(reef_run *run)
 }
 
 const rfi_strategy rfi_strategy_oracle = {
-    .head = {"oracle", "diffusion that knows the liars and averages the others: the best one could hope for", "",
-             fields, RFI_COUNT(fields), sizeof(baseline_params)},
+    .kind = {.name = "oracle",
+             "diffusion that knows the malicious agents and averages the others: the best possible reference",
+             "",
+             fields,
+             RFI_COUNT(fields),
+             sizeof(baseline_params)},
     .needs_links = true,
     .adapt_offset = offsetof(baseline_params, adapt),
     .step = oracle_step,

@@ -1,9 +1,11 @@
 /* What combining needs, made ready once: classes of receivers that hear the same from the same, plans for the sizes of their
  * neighbourhoods, room for trust, and a trial that finds out whether the rule can do with so many rows. */
 #include "base/error.h"
+#include "base/hash.h"
 #include "graph/graph.h"
 #include "learn/run.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +23,9 @@ static bool same_column(const reef_csr *csr, ptrdiff_t a, ptrdiff_t b)
 
 static uint64_t hash_column(const reef_csr *csr, ptrdiff_t k)
 {
-    uint64_t hash = 1469598103934665603U;
-    for (ptrdiff_t i = csr->start[k]; i < csr->start[k + 1]; i++) {
-        uint64_t bits;
-        memcpy(&bits, &csr->weight[i], sizeof bits);
-        hash = (hash ^ (uint64_t)csr->senders[i]) * 1099511628211U;
-        hash = (hash ^ (bits >> 20)) * 1099511628211U;
-    }
-    return hash;
+    ptrdiff_t count = csr->start[k + 1] - csr->start[k];
+    uint64_t hash = rfi_hash_bytes(RFI_HASH_START, csr->senders + csr->start[k], (size_t)count * sizeof *csr->senders);
+    return rfi_hash_bytes(hash, csr->weight + csr->start[k], (size_t)count * sizeof *csr->weight);
 }
 
 /* Classes by an open hash table of receivers; `table` has a power of two of places, at least 2 K. */
@@ -56,7 +53,7 @@ static void find_classes(reef_run *run, const reef_csr *csr, int32_t *table, ptr
 /* Results can be shared when nothing depends on the receiver itself, in any round. */
 static bool may_share(const reef_run *run)
 {
-    bool by_receiver = rfi_lies_can_differ(run);
+    bool by_receiver = run->played || rfi_lies_can_differ(run);
     return rfi_links_fixed(run->setup.links) && !by_receiver && !run->keeps_self && !rfi_memory_by_receiver(run);
 }
 
@@ -72,7 +69,7 @@ static reef_status classify(reef_run *run, reef_error *error)
     int32_t *table = rfi_run_take(run, places, sizeof(int32_t));
     if (!run->class_of || !run->class_first || !run->class_size || !table) {
         rfi_release(run->context, table);
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a run of %td agents", run->agents);
     }
     run->shares_classes = may_share(run);
     if (run->shares_classes) {
@@ -123,7 +120,9 @@ static void list_sizes(reef_run *run, ptrdiff_t *sizes, const bool *occurs)
         }
         sizes[count++] = run->largest;
     }
+    assert(count <= EXACT_SIZES + 40); /* room taken for them */
     qsort(sizes, (size_t)count, sizeof *sizes, ascending);
+    assert(count == 0 ? run->largest == 0 : sizes[count - 1] == run->largest); /* 0: nobody hears anybody */
     run->size_count = count;
 }
 
@@ -133,7 +132,7 @@ static reef_status find_sizes(reef_run *run, reef_error *error)
     bool *occurs = rfi_run_take(run, run->largest + 1, sizeof(bool));
     if (!run->sizes || !occurs) {
         rfi_release(run->context, occurs);
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a run of %td agents", run->agents);
     }
     if (run->setup.links && reef_links_always_up(run->setup.links)) {
         reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
@@ -163,7 +162,8 @@ static reef_status prepare_trial(reef_run *run, rfi_learner *learner, reef_error
     learner->trial_rows = rfi_run_take(run, run->all, sizeof(void *));
     learner->trial_weights = rfi_run_take(run, run->all, sizeof(double));
     if (!learner->trial_rows || !learner->trial_weights) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for an attack that tries the rule on %td rows", run->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for an attack that tries the rule on %td rows",
+                        run->agents);
     }
     return make_plan(run, &learner->trial, run->all, 1, error);
 }
@@ -174,12 +174,12 @@ static reef_status prepare_learner(reef_run *run, rfi_learner *learner, reef_err
     ptrdiff_t workers = run->server ? 0 : 1; /* the server's one aggregation may use all threads */
     learner->appliers = rfi_run_take(run, run->size_count, sizeof(rfi_applier));
     if (!learner->appliers) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->agents);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a run of %td agents", run->agents);
     }
     for (ptrdiff_t i = 0; status == REEF_OK && i < run->size_count; i++) {
         status = make_plan(run, &learner->appliers[i], run->sizes[i], workers, error);
         if (status == REEF_OK && run->setup.trust) {
-            status = reef_report_create_in(run->context, &learner->appliers[i].report, run->sizes[i], error);
+            status = reef_report_create(run->context, &learner->appliers[i].report, run->sizes[i], error);
         }
     }
     return status;
@@ -191,6 +191,8 @@ const rfi_applier *rfi_applier_for(const reef_run *run, const rfi_learner *learn
     while (i + 1 < run->size_count && run->sizes[i] < rows) {
         i++;
     }
+    assert(run->sizes[i] >= rows &&
+           run->sizes[i] <= run->largest); /* rows beyond get weight 0, in arrays of `largest` */
     return &learner->appliers[i];
 }
 
@@ -207,12 +209,16 @@ static reef_status prepare_trust(reef_run *run, reef_error *error)
     run->fair = fits ? rfi_run_take(run, room, sizeof(double)) : NULL;
     run->trust_senders = fits ? rfi_run_take(run, room, sizeof(int32_t)) : NULL;
     run->trust_counts = rfi_run_take(run, run->classes, sizeof(ptrdiff_t));
-    bool tells = reef_agg_traits(run->setup.rule) & REEF_TRAIT_SENDERS;
-    fits = fits && rfi_mul(room, REEF_TESTS, &room);
-    run->factors = fits && tells ? rfi_run_take(run, room, sizeof(double)) : NULL;
-    if ((tells && !run->factors) || !run->trust || !run->fair || !run->trust_senders || !run->trust_counts) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the trust of %td receivers in %td senders", run->classes,
-                        run->largest);
+    const reef_memory *memory = reef_agg_rule(run->setup.rule)->memory;
+    run->factor_count = memory ? memory->factor_count : 0;
+    fits = fits && rfi_mul(room, run->factor_count, &room);
+    run->factors = fits && run->factor_count ? rfi_run_take(run, room, sizeof(double)) : NULL;
+    bool watches = run->setup.attack && (reef_attack_traits(run->setup.attack) & REEF_ATTACK_TRUST);
+    run->received = watches ? rfi_run_take(run, 2 * run->all, sizeof(double)) : NULL;
+    if ((run->factor_count && !run->factors) || (watches && !run->received) || !run->trust || !run->fair ||
+        !run->trust_senders || !run->trust_counts) {
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for the trust of %td receivers in %td senders",
+                        run->classes, run->largest);
     }
     return REEF_OK;
 }
@@ -234,12 +240,17 @@ reef_status rfi_combine_prepare(reef_run *run, reef_error *error)
     for (ptrdiff_t i = 0; status == REEF_OK && run->uses_rule && i < run->workers; i++) {
         bool combines = !run->server || (i == 0 && !run->ranks); /* over ranks a server has a shard instead */
         status = combines ? prepare_learner(run, &run->learners[i], error) : REEF_OK;
-        status = status == REEF_OK ? prepare_trial(run, &run->learners[i], error) : status;
+        if (status == REEF_OK) {
+            status = prepare_trial(run, &run->learners[i], error);
+        }
     }
     if (status == REEF_OK && run->uses_rule && !run->dry) {
         status = rfi_memory_prepare(run, error);
     }
-    return status == REEF_OK ? prepare_trust(run, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return prepare_trust(run, error);
 }
 
 /* One aggregation of n zero rows, the first the receiver's own or none. */
@@ -258,7 +269,7 @@ static reef_status try_size(reef_run *run, ptrdiff_t n, bool own, reef_error *er
     const reef_input input = {.rows = learner->rows, .weights = learner->weights, .has_self = own, .self = 0};
     reef_status status = reef_plan_apply(applier->plan, &input, learner->spare, NULL, &inner);
     if (status != REEF_OK) {
-        return rfi_fail(error, status, "%td rows to combine: %s", n, inner.text);
+        return rfi_fail(error, status, "with %td inputs to combine: %s", n, inner.text);
     }
     return REEF_OK;
 }
@@ -271,7 +282,10 @@ static reef_status try_sizes(reef_run *run, const reef_csr *csr, reef_error *err
         least = n > 0 && n < least ? n : least;
     }
     reef_status status = try_size(run, least, true, error);
-    return status == REEF_OK ? try_size(run, run->largest, true, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return try_size(run, run->largest, true, error);
 }
 
 reef_status rfi_combine_try_server(reef_run *run, reef_status status, reef_error *error)
@@ -279,7 +293,10 @@ reef_status rfi_combine_try_server(reef_run *run, reef_status status, reef_error
     if (run->setup.engine) {
         return rfi_ranks_open_server(run, status, error);
     }
-    return status == REEF_OK ? try_size(run, run->wanted, false, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return try_size(run, run->wanted, false, error);
 }
 
 reef_status rfi_combine_try(reef_run *run, reef_error *error)
@@ -290,10 +307,9 @@ reef_status rfi_combine_try(reef_run *run, reef_error *error)
     reef_csr csr = reef_graph_csr(reef_links_graph(run->setup.links, 0));
     for (ptrdiff_t k = 0; run->keeps_self && k < run->all; k++) {
         if (reef_csr_find(&csr, k, k) < 0) {
-            return rfi_fail(error, REEF_E_GRAPH,
-                            "the rule keeps the receiver's own row, but agent %td does not hear "
-                            "itself (loops=true)",
-                            k);
+            return rfi_fail(
+                error, REEF_E_GRAPH,
+                "the rule keeps the receiver's own vector, but agent %td does not hear itself; use loops=true", k);
         }
     }
     if (!reef_links_always_up(run->setup.links)) {
@@ -323,4 +339,5 @@ void rfi_combine_free(reef_run *run)
     rfi_release(run->context, run->factors);
     rfi_release(run->context, run->trust_senders);
     rfi_release(run->context, run->trust_counts);
+    rfi_release(run->context, run->received);
 }

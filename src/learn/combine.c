@@ -3,10 +3,11 @@
  * Receivers with equal neighbourhoods (same senders, same weights) get the same result, so it is made once per class of them: in a
  * complete graph once for all. Each worker has plans for a few sizes of neighbourhoods; smaller ones leave rows with weight 0
  * (classes.c). */
-#include "agg/plan.h"
+#include "agg/driver.h"
 #include "graph/graph.h"
 #include "learn/run.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- who hears whom ---- */
@@ -52,7 +53,7 @@ static const float *message_to(reef_run *run, rfi_learner *learner, const combin
     if (l == k && (c->by_receiver || (!rfi_sent(run, l) && run->keeps_self))) {
         return rfi_row(run, c->honest, k);
     }
-    if (c->by_receiver && run->liar[l]) {
+    if (c->by_receiver && run->malicious[l]) {
         float *lie = rfi_row(run, learner->lies, (*lies)++);
         return rfi_lie_to(run, learner, c->honest, l, k, h->senders, h->count, lie) ? lie : NULL;
     }
@@ -65,6 +66,7 @@ static ptrdiff_t gather(reef_run *run, rfi_learner *learner, const combination *
 {
     ptrdiff_t self = -1;
     ptrdiff_t lies = 0;
+    assert(h->count <= run->largest); /* room in the learner's arrays */
     *complete = true;
     for (ptrdiff_t i = 0; i < h->count; i++) {
         int64_t others = rfi_others(run, run->class_of[k], h->senders[i]);
@@ -95,6 +97,7 @@ void rfi_keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_n
     double sum = sum_of(learner->weights, count);
     double expected = sum_of(learner->expected, count);
     ptrdiff_t at = class_number * run->largest;
+    assert(class_number >= 0 && class_number < run->classes && count <= run->largest);
     run->trust_counts[class_number] = count;
     for (ptrdiff_t i = 0; i < count; i++) {
         run->trust_senders[at + i] = senders[i];
@@ -106,11 +109,12 @@ void rfi_keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_n
 void rfi_keep_factors(reef_run *run, ptrdiff_t class_number, ptrdiff_t count, const reef_report *report,
                       const int32_t *rows)
 {
-    double *factors = run->factors ? run->factors + class_number * run->largest * REEF_TESTS : NULL;
-    for (ptrdiff_t i = 0; factors && i < count * REEF_TESTS; i++) {
-        ptrdiff_t sender = i / REEF_TESTS;
+    ptrdiff_t width = run->factor_count;
+    double *factors = run->factors ? run->factors + class_number * run->largest * width : NULL;
+    for (ptrdiff_t i = 0; factors && i < count * width; i++) {
+        ptrdiff_t sender = i / width;
         ptrdiff_t row = rows ? rows[sender] : sender;
-        factors[i] = report ? reef_report_factor(report, row, (reef_test)(i % REEF_TESTS)) : 1;
+        factors[i] = report ? reef_report_factor(report, row, i % width) : 1;
     }
 }
 
@@ -127,12 +131,13 @@ static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const he
                   float *out)
 {
     const rfi_applier *applier = rfi_applier_for(run, learner, h->count);
+    assert(h->count >= 1 && class >= 0 && class < run->classes);
     for (ptrdiff_t i = h->count; i < applier->rows; i++) {
         learner->rows[i] = learner->rows[0];
         learner->weights[i] = 0;
     }
     for (ptrdiff_t i = 0; run->states && i < applier->rows; i++) {
-        learner->ids[i] = i < h->count ? (int64_t)rfi_id(run, h->senders[i]) : -1;
+        learner->ids[i] = i < h->count ? rfi_sender_id(run, rfi_id(run, h->senders[i])) : -1;
     }
     const reef_input input = {.rows = learner->rows,
                               .weights = equal && h->count == applier->rows ? NULL : learner->weights,
@@ -143,13 +148,14 @@ static bool apply(reef_run *run, rfi_learner *learner, ptrdiff_t class, const he
                               .step = run->states ? rfi_memory_step(run) : 0,
                               .state = run->states ? run->states[class] : NULL};
     reef_status status = reef_plan_apply(applier->plan, &input, out, applier->report, NULL);
-    learner->counts.dropped += applier->plan->dropped * (run->class_size ? run->class_size[class] : 1);
+    learner->counts.dropped += rfi_plan_dropped(applier->plan) * (run->class_size ? run->class_size[class] : 1);
     return status == REEF_OK;
 }
 
 static void combine_receiver(reef_run *run, rfi_learner *learner, const combination *c, ptrdiff_t class)
 {
     ptrdiff_t k = run->class_first[class];
+    assert(k < run->own && run->class_of[k] == class); /* every row of `to` has one writer */
     hearing h = rfi_hear(run, learner, k);
     bool complete = false;
     float *out = rfi_row(run, c->to, k);
@@ -198,6 +204,7 @@ void rfi_hand_out(reef_run *run, float *own, float *to)
     for (ptrdiff_t k = 0; k < run->own; k++) {
         ptrdiff_t first = run->class_first[run->class_of[k]];
         bool failed = run->class_failed[run->class_of[k]];
+        assert(run->class_of[first] == run->class_of[k]);
         if (to == run->w) {
             run->home[k] = (int32_t)(failed ? k : first);
         }
@@ -266,6 +273,7 @@ bool rfi_combine_server(reef_run *run, const double *weights, float *out)
         learner->counts.silent += !sent;
         used += learner->weights[i] > 0;
     }
+    assert(h.count <= run->largest && used <= h.count);
     bool done = used > 0 && apply(run, learner, 0, &h, -1, run->uniform && used == h.count, out);
     if (run->trust) {
         keep_trust(run, learner, 0, run->heard, h.count, done);

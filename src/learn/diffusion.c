@@ -35,7 +35,7 @@ static reef_status prepare(reef_run *run, reef_error *error)
     if (p->order == CONSENSUS) {
         run->gradient = rfi_run_rows(run, run->agents);
         if (!run->gradient) {
-            return rfi_fail(error, REEF_E_NOMEM, "no memory for the gradients of %td agents", run->agents);
+            return rfi_fail(error, REEF_E_NOMEM, "not enough memory for the gradients of %td agents", run->agents);
         }
     }
     return p->order == ATC ? REEF_OK : rfi_before_prepare(run, error);
@@ -84,13 +84,22 @@ static void step(reef_run *run)
     }
 }
 
+static bool sends_adapted(const void *params)
+{
+    return ((const diffusion_params *)params)->order == ATC;
+}
+
 const rfi_strategy rfi_strategy_diffusion = {
-    .head = {"diffusion", "agents combine what their neighbours send (REF-Diffusion: with the rule ref)",
-             "Chen and Sayed, Diffusion adaptation strategies for distributed optimization, 2012", fields,
-             RFI_COUNT(fields), sizeof(diffusion_params)},
+    .kind = {.name = "diffusion",
+             "agents combine what their neighbours send (REF-Diffusion: with the rule ref)",
+             "Chen and Sayed, Diffusion adaptation strategies for distributed optimization, 2012",
+             fields,
+             RFI_COUNT(fields),
+             sizeof(diffusion_params)},
     .needs_links = true,
     .needs_rule = true,
     .adapt_offset = offsetof(diffusion_params, adapt),
     .prepare = prepare,
     .step = step,
+    .sends_adapted = sends_adapted,
 };

@@ -45,7 +45,7 @@ static const reef_field fields[] = {
     REAL(fraction, "1", 1e-6, 1, "", "share of the agents sampled per round"),
     WHOLE(clients, "0", 0, 1e9, "agents", "sampled per round; 0: by fraction"),
     REAL(available, "1", 0, 1, "", "probability that an agent can be sampled in a round"),
-    REAL(dropout, "0", 0, 1, "", "probability that a sampled agent never answers"),
+    REAL(dropout, "0", 0, 1, "", "probability that a sampled agent does not answer"),
     WHOLE(steps, "1", 1, 1e6, "", "local gradient steps L"),
     WHOLE(steps_max, "0", 0, 1e6, "", "if larger than steps: L drawn from steps..steps_max per agent and round"),
     {.name = "exchange",
@@ -62,7 +62,8 @@ static const reef_field fields[] = {
      .words = weighting_words,
      .unit = "",
      .help = "of the agents at the server: equal, or by their number of samples"},
-    REAL(cap, "2", 1, 1e9, "", "largest weight by samples, over the median one, so that no liar can buy influence"),
+    REAL(cap, "2", 1, 1e9, "",
+         "largest weight by samples, over the median one, so that no malicious agent can claim more influence"),
     REAL(server_step, "1", 0, 1e6, "", "step size of the server along the combined update"),
     REAL(server_momentum, "0", 0, 0.9999, "", "beta in v = beta v + update at the server"),
     REAL(mean_delay, "0", 0, 1e6, "rounds", "mean time from model to message (exponential); 0: synchronous"),
@@ -104,11 +105,11 @@ static reef_status prepare(reef_run *run, reef_error *error)
     bool whole = reef_problem_kind_of(run->setup.problem)->traits & REEF_PROBLEM_WHOLE;
     run->gradient = whole ? rfi_run_rows(run, run->own) : NULL; /* all take their steps at the same time */
     if (!run->extra || !run->present || !run->server_weights || (whole && !run->gradient)) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", run->all);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for %td agents", run->all);
     }
     if (p->clients > run->all) {
-        return rfi_fail(error, REEF_E_RANGE, "federated: clients=%lld, but there are %td agents", (long long)p->clients,
-                        run->all);
+        return rfi_fail(error, REEF_E_RANGE, "federated: clients=%lld, but there are only %td agents",
+                        (long long)p->clients, run->all);
     }
     journey *journeys = run->extra;
     for (ptrdiff_t k = 0; k < run->all; k++) {
@@ -318,9 +319,12 @@ static void step(reef_run *run)
 }
 
 const rfi_strategy rfi_strategy_federated = {
-    .head = {"federated", "a server samples agents, who take local steps, and combines what they send",
-             "McMahan et al., Communication-efficient learning of deep networks from decentralized data, 2017", fields,
-             RFI_COUNT(fields), sizeof(federated_params)},
+    .kind = {.name = "federated",
+             "a server samples agents, which take local steps, and combines what they send",
+             "McMahan et al., Communication-efficient learning of deep networks from decentralized data, 2017",
+             fields,
+             RFI_COUNT(fields),
+             sizeof(federated_params)},
     .needs_rule = true,
     .has_server = true,
     .serves_all = true,

@@ -3,17 +3,18 @@
 #include "base/error.h"
 #include "learn/run.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool rfi_attacks_now(const reef_run *run)
 {
-    return run->setup.attack && run->all_liars && reef_attack_active(run->setup.attack, run->round) &&
+    return run->setup.attack && run->all_malicious && reef_attack_active(run->setup.attack, run->round) &&
            reef_attack_kind_of(run->setup.attack)->message;
 }
 
 bool rfi_lies_can_differ(const reef_run *run)
 {
-    if (!run->setup.attack || !run->all_liars || run->strategy->has_server) {
+    if (!run->setup.attack || !run->all_malicious || run->strategy->has_server) {
         return false;
     }
     unsigned traits = reef_attack_traits(run->setup.attack);
@@ -53,20 +54,21 @@ static bool is_present(const reef_run *run, ptrdiff_t k)
     return !run->present || run->present[rfi_id(run, k)];
 }
 
-ptrdiff_t rfi_liar_place(const reef_run *run, ptrdiff_t l)
+ptrdiff_t rfi_malicious_place(const reef_run *run, ptrdiff_t l)
 {
     ptrdiff_t from = 0;
-    ptrdiff_t to = run->liars - 1;
+    ptrdiff_t to = run->malicious_count - 1;
     while (from < to) {
         ptrdiff_t middle = from + (to - from) / 2;
-        *(run->liar_list[middle] < l ? &from : &to) = run->liar_list[middle] < l ? middle + 1 : middle;
+        *(run->malicious_list[middle] < l ? &from : &to) = run->malicious_list[middle] < l ? middle + 1 : middle;
     }
+    assert(run->malicious_list[from] == l);
     return from;
 }
 
 float *rfi_lie_row(const reef_run *run, ptrdiff_t l)
 {
-    return rfi_row(run, run->lies, rfi_liar_place(run, l));
+    return rfi_row(run, run->lies, rfi_malicious_place(run, l));
 }
 
 const float *rfi_previous_of(const reef_run *run, ptrdiff_t l)
@@ -74,7 +76,7 @@ const float *rfi_previous_of(const reef_run *run, ptrdiff_t l)
     if (run->origin) {
         return run->origin;
     }
-    return run->before ? rfi_row(run, run->before, rfi_liar_place(run, l)) : rfi_model(run, l);
+    return run->before ? rfi_row(run, run->before, rfi_malicious_place(run, l)) : rfi_model(run, l);
 }
 
 static bool ask(reef_run *run, rfi_learner *learner, const reef_attack_view *view, float *out)
@@ -93,7 +95,7 @@ static reef_attack_view view_of(reef_run *run, rfi_learner *learner, float *hone
 {
     return (reef_attack_view){.round = run->round,
                               .seed = run->setup.seed,
-                              .liar = rfi_id(run, l),
+                              .sender = rfi_id(run, l),
                               .receiver = -1,
                               .length = run->length,
                               .lanes = run->lanes,
@@ -104,29 +106,31 @@ static reef_attack_view view_of(reef_run *run, rfi_learner *learner, float *hone
                               .rows = run->known,
                               .known = run->known_count,
                               .honest = run->honest_present,
-                              .liars = run->liars_present,
-                              .work = learner->attack_work};
+                              .malicious_count = run->malicious_present,
+                              .work = learner->attack_work,
+                              .trust = run->watched};
 }
 
 /* Who takes part, and the rows that every liar knows of. */
 static void look_round(reef_run *run, float *honest)
 {
-    bool liars = run->setup.attack && reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_LIARS;
-    run->honest_present = run->liars_present = run->known_count = 0;
+    bool malicious_count =
+        run->setup.attack && reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_MALICIOUS;
+    run->honest_present = run->malicious_present = run->known_count = 0;
     for (ptrdiff_t i = 0; i < run->agents; i++) {
         ptrdiff_t k = run->ranks ? run->ranks->order[i] : i;
         if (is_present(run, k)) {
-            *(run->liar[k] ? &run->liars_present : &run->honest_present) += 1;
-            if (run->known && run->liar[k] == liars) {
+            *(run->malicious[k] ? &run->malicious_present : &run->honest_present) += 1;
+            if (run->known && run->malicious[k] == malicious_count) {
                 run->known[run->known_count++] = rfi_row(run, honest, k);
             }
         }
     }
     if (run->ranks) { /* those of other ranks too */
-        run->honest_present = run->liars_present = 0;
+        run->honest_present = run->malicious_present = 0;
         for (ptrdiff_t id = 0; id < run->all; id++) {
             bool here = !run->present || run->present[id];
-            *(rfi_is_liar(run, id) ? &run->liars_present : &run->honest_present) += here;
+            *(rfi_is_malicious(run, id) ? &run->malicious_present : &run->honest_present) += here;
         }
     }
 }
@@ -135,7 +139,7 @@ static void lie_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rf
 {
     float *honest = job;
     for (ptrdiff_t i = from; i < to; i++) {
-        ptrdiff_t l = run->liar_list[i];
+        ptrdiff_t l = run->malicious_list[i];
         float *lie = rfi_row(run, run->lies, i);
         if (!is_present(run, l)) {
             continue;
@@ -150,16 +154,16 @@ static void delay_lies(reef_run *run)
 {
     int64_t now = run->round % run->depth;
     int64_t then = (run->round + 1) % run->depth; /* the oldest in the ring */
-    for (ptrdiff_t i = 0; i < run->own_liars; i++) {
-        ptrdiff_t l = run->liar_list[i];
-        float *kept = rfi_row(run, run->past, now * run->liars + i);
-        run->past_sent[now * run->liars + i] = run->sent[l] != NULL;
+    for (ptrdiff_t i = 0; i < run->own_malicious; i++) {
+        ptrdiff_t l = run->malicious_list[i];
+        float *kept = rfi_row(run, run->past, now * run->malicious_count + i);
+        run->past_sent[now * run->malicious_count + i] = run->sent[l] != NULL;
         if (run->sent[l]) {
             memcpy(kept, run->sent[l], (size_t)run->length * sizeof *kept);
         }
         if (reef_attack_active(run->setup.attack, run->round) && is_present(run, l)) {
-            bool there = run->past_sent[then * run->liars + i];
-            run->sent[l] = there ? rfi_row(run, run->past, then * run->liars + i) : NULL;
+            bool there = run->past_sent[then * run->malicious_count + i];
+            run->sent[l] = there ? rfi_row(run, run->past, then * run->malicious_count + i) : NULL;
         }
     }
 }
@@ -169,13 +173,13 @@ static bool lies_are_same(const reef_run *run)
 {
     unsigned traits = reef_attack_traits(run->setup.attack);
     bool same = (traits & REEF_ATTACK_SAME) || ((traits & REEF_ATTACK_SAME_PREVIOUS) && run->origin);
-    bool liars = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_LIARS;
-    return same && (liars || run->honest_present > 0 || !(traits & REEF_ATTACK_ROWS));
+    bool malicious_count = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_MALICIOUS;
+    return same && (malicious_count || run->honest_present > 0 || !(traits & REEF_ATTACK_ROWS));
 }
 
 static void make_lies(reef_run *run, float *honest)
 {
-    run->plain = !run->present && !run->liars ? honest : NULL;
+    run->plain = !run->present && !run->malicious_count ? honest : NULL;
     if (run->plain) {
         return;
     }
@@ -190,17 +194,17 @@ static void make_lies(reef_run *run, float *honest)
         return;
     }
     ptrdiff_t first = 0; /* liar that takes part */
-    while (first < run->own_liars && !is_present(run, run->liar_list[first])) {
+    while (first < run->own_malicious && !is_present(run, run->malicious_list[first])) {
         first++;
     }
-    if (first < run->own_liars && lies_are_same(run)) { /* one lie for all */
+    if (first < run->own_malicious && lies_are_same(run)) { /* one lie for all */
         lie_range(run, honest, first, first + 1, &run->learners[0]);
-        for (ptrdiff_t i = first + 1; i < run->own_liars; i++) {
-            ptrdiff_t l = run->liar_list[i];
-            run->sent[l] = is_present(run, l) ? run->sent[run->liar_list[first]] : NULL;
+        for (ptrdiff_t i = first + 1; i < run->own_malicious; i++) {
+            ptrdiff_t l = run->malicious_list[i];
+            run->sent[l] = is_present(run, l) ? run->sent[run->malicious_list[first]] : NULL;
         }
     } else {
-        rfi_run_ranges(run, run->own_liars, 1, lie_range, honest);
+        rfi_run_ranges(run, run->own_malicious, 1, lie_range, honest);
     }
     if (run->past) {
         delay_lies(run);
@@ -224,16 +228,17 @@ bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l,
     reef_attack_view view = view_of(run, learner, honest, l);
     view.receiver = rfi_id(run, k);
     view.receiver_model = rfi_model(run, k);
-    view.liars = 0;
+    view.malicious_count = 0;
+    assert(run->malicious[l] && count <= run->largest);
     for (ptrdiff_t i = 0; i < count; i++) {
-        view.liars += run->liar[senders[i]];
+        view.malicious_count += run->malicious[senders[i]];
     }
-    view.honest = count - view.liars;
+    view.honest = count - view.malicious_count;
     if (learner->known) {
         view.known = 0;
         view.rows = learner->known;
         for (ptrdiff_t i = 0; i < count; i++) {
-            if (!run->liar[senders[i]]) {
+            if (!run->malicious[senders[i]]) {
                 learner->known[view.known++] = rfi_row(run, honest, senders[i]);
             }
         }
@@ -244,12 +249,13 @@ bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l,
 reef_status rfi_before_prepare(reef_run *run, reef_error *error)
 {
     run->sends_old = true;
-    if (!run->setup.attack || !run->liars || run->dry) {
+    if (!run->setup.attack || !run->malicious_count || run->dry) {
         return REEF_OK;
     }
-    run->before = rfi_run_rows(run, run->liars);
+    run->before = rfi_run_rows(run, run->malicious_count);
     if (!run->before) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the models of %td liars", run->liars);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for the models of %td malicious agents",
+                        run->malicious_count);
     }
     rfi_before_keep(run, run->w);
     return REEF_OK;
@@ -257,8 +263,8 @@ reef_status rfi_before_prepare(reef_run *run, reef_error *error)
 
 void rfi_before_keep(reef_run *run, float *rows)
 {
-    for (ptrdiff_t i = 0; run->before && i < run->liars; i++) {
-        memcpy(rfi_row(run, run->before, i), rfi_row(run, rows, run->liar_list[i]),
+    for (ptrdiff_t i = 0; run->before && i < run->malicious_count; i++) {
+        memcpy(rfi_row(run, run->before, i), rfi_row(run, rows, run->malicious_list[i]),
                (size_t)run->length * sizeof(float));
     }
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "learn/run.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +19,22 @@ static const float *row_at(const reef_run *run, ptrdiff_t row)
     return run->serves_all ? run->server : run->w + row * run->stride;
 }
 
-static double benign_count(const reef_run *run)
+static double honest_count(const reef_run *run)
 {
-    return (double)(run->all - run->all_liars);
+    return (double)(run->all - run->all_malicious);
+}
+
+/* The most values that an agent has. */
+static ptrdiff_t widest(const reef_run *run)
+{
+    enum { AT_LEAST = 6 };
+    return run->lanes > AT_LEAST ? run->lanes : AT_LEAST;
 }
 
 /* Behind the values of the agents: M x R numbers, then M. */
 static double *target_of(const reef_run *run)
 {
-    enum { AT_LEAST = 6 };
-    return run->numbers + run->all * (run->lanes > AT_LEAST ? run->lanes : AT_LEAST);
+    return run->numbers + run->all * widest(run);
 }
 
 /* Values of agent k, whose model is `row`: `width` numbers. */
@@ -41,13 +48,15 @@ static reef_status measure_all(const reef_run *run, measuring measure, ptrdiff_t
 {
     double *values = run->numbers;
     size_t bytes = (size_t)width * sizeof *values;
+    assert(width >= 1 && width <= widest(run)); /* what lies behind them stays */
     memset(values, 0, (size_t)run->all * bytes);
     memset(run->members, 0, (size_t)run->agents * sizeof *run->members);
     for (ptrdiff_t k = 0; k < run->own; k++) {
         ptrdiff_t group = how == BY_CLASS ? run->class_of[k] : row_of(run, k);
         int32_t *first = &run->members[group]; /* whose values they are, plus one */
+        assert(group >= 0 && group < run->agents);
         double *to = values + rfi_id(run, k) * width;
-        if (run->liar[k]) {
+        if (run->malicious[k]) {
             continue;
         }
         if (how != BY_NONE && *first) {
@@ -65,7 +74,7 @@ static void sum_all(const reef_run *run, ptrdiff_t width, double *sums)
 {
     memset(sums, 0, (size_t)width * sizeof *sums);
     for (ptrdiff_t id = 0; id < run->all; id++) {
-        for (ptrdiff_t i = 0; i < width && !rfi_is_liar(run, id); i++) {
+        for (ptrdiff_t i = 0; i < width && !rfi_is_malicious(run, id); i++) {
             sums[i] += run->numbers[id * width + i];
         }
     }
@@ -78,7 +87,7 @@ static reef_status mean_all(const reef_run *run, measuring measure, ptrdiff_t wi
     reef_status status = measure_all(run, measure, width, how, error);
     sum_all(run, width, means);
     for (ptrdiff_t i = 0; i < width; i++) {
-        means[i] /= benign_count(run);
+        means[i] /= honest_count(run);
     }
     return status;
 }
@@ -88,7 +97,7 @@ static const double *shares_of(const reef_run *run, const double *p)
 {
     double *equal = run->numbers;
     for (ptrdiff_t id = 0; id < run->all; id++) {
-        equal[id] = rfi_is_liar(run, id) ? 0 : 1 / benign_count(run);
+        equal[id] = rfi_is_malicious(run, id) ? 0 : 1 / honest_count(run);
     }
     return p ? p : equal;
 }
@@ -108,9 +117,12 @@ static void measure_distance(const reef_run *run, ptrdiff_t k, const float *row,
 
 reef_status reef_run_msd(const reef_run *run, const double *p, double *msd, reef_error *error)
 {
+    if (!run) {
+        return rfi_fail(error, REEF_E_ARG, "reef_run_msd needs a run");
+    }
     const reef_problem_kind *kind = reef_problem_kind_of(run->setup.problem);
     if (!kind->optimum) {
-        return rfi_fail(error, REEF_E_ARG, "%s does not know its optimum: no MSD", kind->kind.name);
+        return rfi_fail(error, REEF_E_ARG, "the optimum of %s is unknown, so there is no MSD", kind->kind.name);
     }
     double *target = target_of(run);
     double *one = target + run->length;
@@ -139,9 +151,12 @@ static void measure_excess(const reef_run *run, ptrdiff_t k, const float *row, d
 
 reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *error)
 {
+    if (!run) {
+        return rfi_fail(error, REEF_E_ARG, "reef_run_excess needs a run");
+    }
     const reef_problem_kind *kind = reef_problem_kind_of(run->setup.problem);
     if (!kind->excess) {
-        return rfi_fail(error, REEF_E_ARG, "%s does not know its excess risk", kind->kind.name);
+        return rfi_fail(error, REEF_E_ARG, "the excess risk of %s is unknown", kind->kind.name);
     }
     return mean_all(run, measure_excess, run->lanes, BY_NONE, excess, error);
 }
@@ -155,21 +170,26 @@ static reef_status mean_model(const reef_run *run, double *mean, reef_error *err
     }
     for (ptrdiff_t k = 0; k < run->all; k++) {
         const float *row = run->serves_all ? run->server : row_at(run, row_of(run, k));
-        for (ptrdiff_t i = 0; !rfi_is_liar(run, k) && i < run->length; i++) {
+        for (ptrdiff_t i = 0; !rfi_is_malicious(run, k) && i < run->length; i++) {
             mean[i] += (double)row[i];
         }
     }
     for (ptrdiff_t i = 0; i < run->length; i++) {
-        mean[i] /= benign_count(run);
+        mean[i] /= honest_count(run);
     }
     return REEF_OK;
 }
 
 void reef_run_consensus(const reef_run *run, double *distance)
 {
+    if (!run) {
+        return;
+    }
     reef_error error = {REEF_OK, ""};
     reef_status status = mean_model(run, target_of(run), &error);
-    status = status == REEF_OK ? mean_all(run, measure_distance, run->lanes, BY_ROW, distance, &error) : status;
+    if (status == REEF_OK) {
+        status = mean_all(run, measure_distance, run->lanes, BY_ROW, distance, &error);
+    }
     for (ptrdiff_t r = 0; status != REEF_OK && r < run->lanes; r++) {
         distance[r] = (double)NAN;
     }
@@ -192,6 +212,9 @@ static void measure_score(const reef_run *run, ptrdiff_t k, const float *row, do
 
 reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *error)
 {
+    if (!run) {
+        return rfi_fail(error, REEF_E_ARG, "reef_run_score needs a run");
+    }
     const reef_problem_kind *kind = reef_problem_kind_of(run->setup.problem);
     if (!kind->score || run->lanes != 1) {
         return rfi_fail(error, REEF_E_ARG, kind->score ? "scores need lanes = 1" : "%s has no score", kind->kind.name);
@@ -199,7 +222,10 @@ reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *e
     double means[3];
     reef_status status = mean_all(run, measure_score, 3, BY_ROW, means, error);
     *score = (reef_score){means[0], means[1], means[2]};
-    return status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return rfi_run_check_problem(run, error);
 }
 
 /* ---- trust ---- */
@@ -207,9 +233,9 @@ reef_status reef_run_score(const reef_run *run, reef_score *score, reef_error *e
 /* Sums at a receiver, or over receivers. */
 enum {
     HONEST, /* effective weight over fair share, summed over honest senders */
-    LIARS,
+    MALICIOUS,
     HONEST_COUNT,
-    LIAR_COUNT,
+    MALICIOUS_COUNT,
     WINS, /* of pairs of an honest sender and a liar */
     PAIRS,
     TRUST_SUMS
@@ -249,7 +275,7 @@ static double ratio(double trust, double fair)
 /* A sender as trust names it. */
 static bool sender_lies(const reef_run *run, ptrdiff_t sender)
 {
-    return run->server ? rfi_is_liar(run, sender) : run->liar[sender];
+    return run->server ? rfi_is_malicious(run, sender) : run->malicious[sender];
 }
 
 /* Effective weights over fair shares of one class of receivers; who should have no weight does not count. */
@@ -258,24 +284,24 @@ static void add_class(const reef_run *run, ptrdiff_t number, double *sums)
     const int32_t *senders = run->trust_senders + number * run->largest;
     const double *trust = run->trust + number * run->largest;
     const double *fair = run->fair + number * run->largest;
-    double *of_liars = run->learners[0].live;
-    ptrdiff_t liars = 0;
+    double *of_malicious = run->learners[0].live;
+    ptrdiff_t malicious_count = 0;
     for (ptrdiff_t i = 0; i < run->trust_counts[number]; i++) {
         if (sender_lies(run, senders[i]) && fair[i] > 0) {
-            of_liars[liars] = ratio(trust[i], fair[i]);
-            sums[LIARS] += of_liars[liars++];
+            of_malicious[malicious_count] = ratio(trust[i], fair[i]);
+            sums[MALICIOUS] += of_malicious[malicious_count++];
         }
     }
-    qsort(of_liars, (size_t)liars, sizeof *of_liars, by_value);
+    qsort(of_malicious, (size_t)malicious_count, sizeof *of_malicious, by_value);
     for (ptrdiff_t i = 0; i < run->trust_counts[number]; i++) {
         if (!sender_lies(run, senders[i]) && fair[i] > 0) {
             sums[HONEST] += ratio(trust[i], fair[i]);
-            sums[WINS] += 0.5 * below_and_not_above(of_liars, liars, ratio(trust[i], fair[i]));
+            sums[WINS] += 0.5 * below_and_not_above(of_malicious, malicious_count, ratio(trust[i], fair[i]));
             sums[HONEST_COUNT]++;
         }
     }
-    sums[LIAR_COUNT] += (double)liars;
-    sums[PAIRS] += sums[HONEST_COUNT] * (double)liars;
+    sums[MALICIOUS_COUNT] += (double)malicious_count;
+    sums[PAIRS] += sums[HONEST_COUNT] * (double)malicious_count;
 }
 
 static void measure_trust(const reef_run *run, ptrdiff_t k, const float *row, double *values)
@@ -286,10 +312,13 @@ static void measure_trust(const reef_run *run, ptrdiff_t k, const float *row, do
 
 reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts, reef_error *error)
 {
+    if (!run) {
+        return rfi_fail(error, REEF_E_ARG, "reef_run_trust_facts needs a run");
+    }
     double sums[TRUST_SUMS] = {0};
     reef_status status = REEF_OK;
     if (!run->trust) {
-        return rfi_fail(error, REEF_E_ARG, "the run keeps no trust (setup.trust)");
+        return rfi_fail(error, REEF_E_ARG, "the run does not record trust; set setup.trust");
     }
     if (run->server) {
         add_class(run, 0, sums);
@@ -298,7 +327,7 @@ reef_status reef_run_trust_facts(const reef_run *run, reef_trust_facts *facts, r
         sum_all(run, TRUST_SUMS, sums);
     }
     facts->honest = sums[HONEST_COUNT] > 0 ? sums[HONEST] / sums[HONEST_COUNT] : (double)NAN;
-    facts->liars = sums[LIAR_COUNT] > 0 ? sums[LIARS] / sums[LIAR_COUNT] : (double)NAN;
+    facts->malicious_count = sums[MALICIOUS_COUNT] > 0 ? sums[MALICIOUS] / sums[MALICIOUS_COUNT] : (double)NAN;
     facts->auc = sums[PAIRS] > 0 ? sums[WINS] / sums[PAIRS] : (double)NAN;
     return status;
 }

@@ -94,16 +94,16 @@ static bool take_tables(const reef_run *run, rfi_ranks *r)
     const reef_run_setup *s = &run->setup;
     r->owner = rfi_run_take(run, run->all, sizeof *r->owner);
     r->local = rfi_run_take(run, run->all, sizeof *r->local);
-    r->liar = rfi_run_take(run, run->all, sizeof *r->liar);
+    r->malicious = rfi_run_take(run, run->all, sizeof *r->malicious);
     r->sent = run->strategy->has_server ? rfi_run_take(run, run->all, 1) : NULL;
     r->step_factor = s->step_factor ? rfi_run_take(run, run->all, sizeof(double)) : NULL;
-    if (!r->owner || !r->local || !r->liar || (s->step_factor && !r->step_factor) ||
+    if (!r->owner || !r->local || !r->malicious || (s->step_factor && !r->step_factor) ||
         (run->strategy->has_server && !r->sent)) {
         return false;
     }
     for (ptrdiff_t k = 0; k < run->all; k++) {
         r->local[k] = -1;
-        r->liar[k] = s->liar && s->liar[k];
+        r->malicious[k] = s->malicious && s->malicious[k];
         if (r->step_factor) {
             r->step_factor[k] = s->step_factor[k];
         }
@@ -134,9 +134,9 @@ static void list_hearing(const reef_run *run, const rfi_ranks *r, pairs *send, p
 static void list_knowing(const reef_run *run, const rfi_ranks *r, const bool *knowing, pairs *send, pairs *receive)
 {
     int32_t me = r->engine->rank;
-    bool of_liars = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_LIARS;
+    bool of_malicious = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_MALICIOUS;
     for (ptrdiff_t l = 0; l < run->all; l++) {
-        if (r->liar[l] != of_liars) {
+        if (r->malicious[l] != of_malicious) {
             continue;
         }
         if (r->owner[l] != me && knowing[me]) {
@@ -191,7 +191,8 @@ static reef_status open_route(const reef_run *run, rfi_ranks *r, rfi_route *rout
     route->pieces = rfi_run_take(run, route->sends + route->receives, sizeof *route->pieces);
     route->parcels = rfi_run_take(run, 2 * route->peer_count, sizeof *route->parcels);
     complete = complete && route->peers && route->pieces && route->parcels;
-    reef_status status = complete ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for the exchange of rows");
+    reef_status status =
+        complete ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "not enough memory for the exchange of rows");
     status = e->ops->agree(e, status, error);
     if (status == REEF_OK && complete) {
         (void)count_peers(route, route->peers);
@@ -222,11 +223,11 @@ static bool not_known(const rfi_ranks *r, const uint64_t *other, ptrdiff_t other
     return !has_pair(other, others, pair);
 }
 
-static bool of_liar(const rfi_ranks *r, const uint64_t *other, ptrdiff_t others, uint64_t pair)
+static bool of_malicious(const rfi_ranks *r, const uint64_t *other, ptrdiff_t others, uint64_t pair)
 {
     (void)other;
     (void)others;
-    return r->liar[rfi_pair_id(pair)];
+    return r->malicious[rfi_pair_id(pair)];
 }
 
 static reef_status sieve_route(const reef_run *run, rfi_ranks *r, rfi_route *route, keeps test, reef_error *error)
@@ -249,7 +250,7 @@ static reef_status sieve_route(const reef_run *run, rfi_ranks *r, rfi_route *rou
 static bool looks_at_rows(const reef_run *run)
 {
     const reef_attack *attack = run->setup.attack;
-    return attack && run->all_liars && (reef_attack_traits(attack) & REEF_ATTACK_ROWS) && !rfi_lies_can_differ(run);
+    return attack && run->all_malicious && (reef_attack_traits(attack) & REEF_ATTACK_ROWS) && !rfi_lies_can_differ(run);
 }
 
 static reef_status open_knowledge(const reef_run *run, rfi_ranks *r, reef_error *error)
@@ -259,14 +260,17 @@ static reef_status open_knowledge(const reef_run *run, rfi_ranks *r, reef_error 
     bool *knowing = rfi_run_take(run, r->engine->size, sizeof *knowing);
     send.failed = !knowing;
     for (ptrdiff_t l = 0; knowing && l < run->all; l++) {
-        knowing[r->owner[l]] = knowing[r->owner[l]] || r->liar[l];
+        knowing[r->owner[l]] = knowing[r->owner[l]] || r->malicious[l];
     }
     if (knowing) {
         list_knowing(run, r, knowing, &send, &receive);
     }
     rfi_release(run->context, knowing);
     reef_status status = open_route(run, r, &r->know, &send, &receive, error);
-    return status == REEF_OK ? sieve_route(run, r, &r->rest, not_known, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return sieve_route(run, r, &r->rest, not_known, error);
 }
 
 static reef_status open_routes(const reef_run *run, rfi_ranks *r, reef_error *error)
@@ -281,8 +285,8 @@ static reef_status open_routes(const reef_run *run, rfi_ranks *r, reef_error *er
     if (status == REEF_OK && looks_at_rows(run)) {
         status = open_knowledge(run, r, error);
     }
-    if (status == REEF_OK && run->setup.attack && run->all_liars) {
-        status = sieve_route(run, r, &r->lies, of_liar, error);
+    if (status == REEF_OK && run->setup.attack && run->all_malicious) {
+        status = sieve_route(run, r, &r->lies, of_malicious, error);
     }
     return status;
 }
@@ -332,7 +336,7 @@ static reef_status number_agents(reef_run *run, rfi_ranks *r, reef_error *error)
         r->order[k] = r->local[r->order[k]];
     }
     rfi_release(run->context, halo.list);
-    return ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->all);
+    return ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "not enough memory for a run of %td agents", run->all);
 }
 
 /* The neighbourhoods of own agents, once for all rounds. */
@@ -349,7 +353,7 @@ static reef_status fix_hearing(const reef_run *run, rfi_ranks *r, reef_error *er
     r->start = rfi_run_take(run, run->own + 1, sizeof *r->start);
     r->senders = rfi_run_take(run, links, sizeof *r->senders);
     if (!r->start || !r->senders) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td links", links);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for %td links", links);
     }
     ptrdiff_t at = 0;
     for (ptrdiff_t k = 0; k < run->own; k++) {
@@ -371,20 +375,28 @@ reef_status rfi_ranks_create(reef_run *run, reef_error *error)
         r->engine = e;
     }
     if (!r || !take_tables(run, r)) {
-        status = rfi_fail(error, REEF_E_NOMEM, "no memory for a run of %td agents", run->all);
+        status = rfi_fail(error, REEF_E_NOMEM, "not enough memory for a run of %td agents", run->all);
     }
     status = e->ops->agree(e, status, error);
     if (status != REEF_OK || !r) {
         return status;
     }
     for (ptrdiff_t k = 0; k < run->all; k++) {
-        run->all_liars += r->liar[k];
+        run->all_malicious += r->malicious[k];
     }
     status = spread_agents(run, r, error);
-    status = status == REEF_OK ? open_routes(run, r, error) : status;
+    if (status == REEF_OK) {
+        status = open_routes(run, r, error);
+    }
     run->own = 0;
-    status = status == REEF_OK ? number_agents(run, r, error) : status;
-    return status == REEF_OK ? fix_hearing(run, r, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    status = number_agents(run, r, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    return fix_hearing(run, r, error);
 }
 
 void rfi_ranks_destroy(reef_run *run)
@@ -398,8 +410,8 @@ void rfi_ranks_destroy(reef_run *run)
     close_route(run, &r->know);
     close_route(run, &r->rest);
     close_route(run, &r->lies);
-    void *tables[] = {r->owner, r->local,   r->order,  r->liar, r->step_factor,
-                      r->start, r->senders, r->silent, r->sent, run->ids};
+    void *tables[] = {r->owner, r->local,   r->order,  r->malicious, r->step_factor,
+                      r->start, r->senders, r->silent, r->sent,      run->ids};
     for (ptrdiff_t i = 0; i < RFI_COUNT(tables); i++) {
         rfi_release(run->context, tables[i]);
     }

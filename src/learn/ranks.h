@@ -42,7 +42,7 @@ typedef struct rfi_ranks {
     int32_t *owner;      /* K: rank of each agent */
     int32_t *local;      /* K: local number, or -1 */
     int32_t *order;      /* agents: local numbers in global order */
-    bool *liar;          /* K */
+    bool *malicious;     /* K */
     double *step_factor; /* K; or NULL */
     ptrdiff_t *start;    /* own + 1: neighbourhoods in local numbers, if the network never changes; else NULL */
     int32_t *senders;
@@ -103,15 +103,17 @@ reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error)
 reef_status rfi_ranks_fetch(const reef_run *run, ptrdiff_t first, ptrdiff_t count, float *to, reef_error *error);
 
 /* checkpoint.c: a run over ranks with something of the caller's beside, which rank 0 gives and all get. load: REEF_E_FILE if there is
- * nothing at that path. */
+ * nothing at that path; if the newest checkpoint is damaged the one before it is taken, and *fell_back is true. A failed load leaves a
+ * run that cannot go on. */
 reef_status rfi_run_save_with(reef_run *run, const char *path, const void *extra, size_t extra_size, reef_error *error);
-reef_status rfi_run_load_with(reef_run *run, const char *path, void *extra, size_t extra_size, reef_error *error);
+reef_status rfi_run_load_with(reef_run *run, const char *path, void *extra, size_t extra_size, bool *fell_back,
+                              reef_error *error);
 
 /* ranks_save.c, ranks_load.c */
 reef_status rfi_ranks_save(reef_run *run, const char *path, uint64_t mark, const void *extra, size_t extra_size,
                            reef_error *error);
 reef_status rfi_ranks_load(reef_run *run, const char *path, uint64_t mark, void *extra, size_t extra_size,
-                           reef_error *error);
+                           bool *fell_back, reef_error *error);
 /* Removes what save has written. */
 void rfi_ranks_forget(const reef_run *run, const char *path);
 

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "learn/run.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* What is exchanged. */
@@ -31,7 +32,7 @@ static void *incoming(reef_run *run, cargo what, float *rows, ptrdiff_t k)
 {
     switch (what) {
     case SENT:
-        return run->liar[k] ? rfi_lie_row(run, k) : rfi_row(run, rows, k);
+        return run->malicious[k] ? rfi_lie_row(run, k) : rfi_row(run, rows, k);
     case PREVIOUS:
         return (void *)(uintptr_t)rfi_previous_of(run, k); /* of another rank's agent: a row of this rank's own */
     case SILENCE:
@@ -55,6 +56,7 @@ static void begin(reef_run *run, rfi_route *route, cargo what, float *rows)
     rfi_ranks *r = run->ranks;
     reef_error error = {REEF_OK, ""};
     size_t bytes = what == SILENCE ? 1 : (size_t)run->stride * sizeof(float);
+    assert(route->open && !r->under_way); /* one exchange at a time */
     void **send = route->pieces;
     void **receive = route->pieces + route->sends;
     for (ptrdiff_t i = 0; i < route->sends; i++) {
@@ -77,6 +79,7 @@ static void begin(reef_run *run, rfi_route *route, cargo what, float *rows)
         route->parcels[p] = (reef_parcel){send + i0, i - i0, bytes};
         route->parcels[route->peer_count + p] = (reef_parcel){receive + j0, j - j0, bytes};
     }
+    assert(i == route->sends && j == route->receives); /* every row goes to a peer or comes from one */
     reef_status status =
         r->engine->ops->begin(r->engine, route->pattern, route->parcels, route->parcels + route->peer_count, &error);
     rfi_ranks_fail(r, status, &error);
@@ -129,7 +132,7 @@ static void share_silence(reef_run *run)
     begin(run, &r->lies, SILENCE, NULL);
     rfi_ranks_receive(run);
     for (ptrdiff_t k = run->own; k < run->agents; k++) {
-        if (run->liar[k]) {
+        if (run->malicious[k]) {
             run->sent[k] = r->silent[k] ? NULL : rfi_lie_row(run, k);
         }
     }
@@ -138,15 +141,15 @@ static void share_silence(reef_run *run)
 void rfi_ranks_send(reef_run *run, float *honest)
 {
     rfi_ranks *r = run->ranks;
-    bool late = run->depth > 1 && run->all_liars;
+    bool late = run->depth > 1 && run->all_malicious;
     if (rfi_lies_by_receiver(run)) { /* lies are made where they are heard */
         begin(run, &r->lies, PREVIOUS, honest);
         rfi_ranks_receive(run);
         begin(run, &r->hear, ROWS, honest);
     } else if (rfi_attacks_now(run) || late) {
-        bool of_liars = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_LIARS;
+        bool of_malicious = reef_attack_common_of(run->setup.attack)->knowledge == REEF_KNOW_MALICIOUS;
         share_silence(run);
-        begin(run, knows_now(run) && !of_liars ? &r->rest : &r->hear, SENT, honest);
+        begin(run, knows_now(run) && !of_malicious ? &r->rest : &r->hear, SENT, honest);
     } else {
         begin(run, &r->hear, ROWS, honest);
     }

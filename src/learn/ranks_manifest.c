@@ -1,13 +1,15 @@
 /* The manifest of a checkpoint over ranks: lines of text.
  *
- *   reef checkpoint over ranks, format 1
+ *   reef checkpoint over ranks, format 3
  *   mark, round, ranks        fingerprint of the setup, rounds done, number of files
  *   count                     the counters of the run
  *   file BYTES SUM            of each rank's file
- *   end */
+ *   sum SUM                   over all that stands before it */
 #include "learn/ranks_manifest.h"
 
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "io/file.h"
 
@@ -19,15 +21,13 @@
 
 enum { NAMES_MAX = 1 << 20 };
 
-#define FIRST_LINE "reef checkpoint over ranks, format 1"
+#define FIRST_WORDS "reef checkpoint over ranks, format "
+#define FIRST_LINE FIRST_WORDS "3"
 
-uint64_t rfi_hash_bytes(uint64_t hash, const void *bytes, size_t count)
+bool rfi_manifest_before(const char *path, char before[RFI_PART_PATH])
 {
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < count; i++) {
-        hash = (hash ^ p[i]) * 1099511628211U;
-    }
-    return hash;
+    int length = snprintf(before, RFI_PART_PATH, "%s.before", path);
+    return length > 0 && length < RFI_PART_PATH;
 }
 
 bool rfi_part_name(const char *path, int64_t round, ptrdiff_t rank, char name[RFI_PART_PATH])
@@ -65,7 +65,7 @@ reef_status rfi_manifest_write(const reef_run *run, const char *path, uint64_t m
     size_t room = 1024 + (size_t)size * 64;
     char *text = rfi_allocate(run->context, room);
     if (!text) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for the manifest of a checkpoint");
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for the manifest of a checkpoint");
     }
     size_t used = (size_t)snprintf(text, room, FIRST_LINE "\nmark %016" PRIx64 "\nround %" PRId64 "\nranks %td\n", mark,
                                    run->round, size);
@@ -78,7 +78,8 @@ reef_status rfi_manifest_write(const reef_run *run, const char *path, uint64_t m
         used += (size_t)snprintf(text + used, room - used, "file %" PRIu64 " %016" PRIx64 "\n", entries[i].bytes,
                                  entries[i].sum);
     }
-    used += (size_t)snprintf(text + used, room - used, "end\n");
+    used +=
+        (size_t)snprintf(text + used, room - used, "sum %016" PRIx64 "\n", rfi_hash_bytes(RFI_HASH_START, text, used));
     reef_status status = rfi_file_write(run->context, path, &(rfi_piece){text, used}, 1, error);
     rfi_release(run->context, text);
     return status;
@@ -117,20 +118,29 @@ static bool read_count(rfi_slice *rest, const char *key, char end, int64_t most,
 static bool read_hex(rfi_slice *rest, const char *key, uint64_t *number)
 {
     rfi_slice word = {NULL, 0};
-    bool good = next_word(rest, key, '\n', &word) && word.length == 16;
-    *number = 0;
-    for (size_t i = 0; good && i < word.length; i++) {
-        const char *digits = "0123456789abcdef";
-        const char *digit = word.text[i] ? strchr(digits, word.text[i]) : NULL;
-        good = digit != NULL;
-        *number = *number << 4 | (uint64_t)(good ? digit - digits : 0);
+    return next_word(rest, key, '\n', &word) && rfi_read_hex(word, number);
+}
+
+/* Whether the checksum in the last line is that of the rest. */
+static bool is_whole(const rfi_file *file)
+{
+    enum { LINE = 4 + 16 + 1 };
+    if (file->size < LINE) {
+        return false;
     }
-    return good;
+    size_t size = file->size - LINE;
+    uint64_t sum = 0;
+    rfi_slice last = {(const char *)file->bytes + size, LINE};
+    return read_hex(&last, "sum ", &sum) && sum == rfi_hash_bytes(RFI_HASH_START, file->bytes, size);
 }
 
 /* entries may be NULL: the head only. */
 static bool parse(const rfi_file *file, rfi_manifest *m)
 {
+    uint64_t sum = 0;
+    if (!is_whole(file)) {
+        return false;
+    }
     const int64_t most = INT64_MAX / 4;
     rfi_slice rest = {(const char *)file->bytes, file->size};
     rfi_slice none = {NULL, 0};
@@ -145,7 +155,13 @@ static bool parse(const rfi_file *file, rfi_manifest *m)
         good = read_count(&rest, "file ", ' ', most, &bytes) && read_hex(&rest, "", &m->entries[i].sum);
         m->entries[i].bytes = (uint64_t)bytes;
     }
-    return good && (!m->entries || rfi_equals(rest, "end\n"));
+    return good && (!m->entries || (read_hex(&rest, "sum ", &sum) && rest.length == 0));
+}
+
+static bool is_earlier(const rfi_file *file)
+{
+    static const char earlier[] = FIRST_WORDS "1\n";
+    return file->size >= sizeof earlier - 1 && memcmp(file->bytes, earlier, sizeof earlier - 1) == 0;
 }
 
 bool rfi_manifest_round(const reef_run *run, const char *path, int64_t *round, int64_t *ranks)
@@ -166,17 +182,22 @@ reef_status rfi_manifest_read(const reef_run *run, const char *path, uint64_t ma
     if (status != REEF_OK) {
         return status;
     }
-    if (!parse(&file, m)) {
-        status = rfi_fail(error, REEF_E_FORMAT, "%s is not the manifest of a checkpoint", rfi_path_show(path));
+    if (is_earlier(&file)) {
+        status = rfi_fail(error, REEF_E_FORMAT,
+                          "%s is a checkpoint of an earlier version of Reef and cannot be resumed by this one",
+                          rfi_path_show(path));
+    } else if (!parse(&file, m)) {
+        status =
+            rfi_fail(error, REEF_E_FORMAT, "%s is damaged, or not the manifest of a checkpoint", rfi_path_show(path));
     } else if (m->mark != mark) {
         status =
             rfi_fail(error, REEF_E_FORMAT, "%s is the checkpoint of a run with another setup", rfi_path_show(path));
     } else {
         m->entries = rfi_run_take(run, (ptrdiff_t)m->ranks, sizeof *m->entries);
         if (!m->entries) {
-            status = rfi_fail(error, REEF_E_NOMEM, "no memory for the manifest of a checkpoint");
+            status = rfi_fail(error, REEF_E_NOMEM, "not enough memory for the manifest of a checkpoint");
         } else if (!parse(&file, m)) {
-            status = rfi_fail(error, REEF_E_FORMAT, "%s is not whole", rfi_path_show(path));
+            status = rfi_fail(error, REEF_E_FORMAT, "%s is incomplete", rfi_path_show(path));
         }
     }
     rfi_file_free(run->context, &file);

@@ -18,8 +18,8 @@ typedef struct rfi_manifest {
     rfi_entry *entries; /* ranks of them */
 } rfi_manifest;
 
-/* FNV-1a, to go on from. */
-uint64_t rfi_hash_bytes(uint64_t hash, const void *bytes, size_t count);
+/* Where the manifest of the checkpoint before the newest is; false: the path is too long. */
+bool rfi_manifest_before(const char *path, char before[RFI_PART_PATH]);
 /* The file of a rank; false: the path is too long. */
 bool rfi_part_name(const char *path, int64_t round, ptrdiff_t rank, char name[RFI_PART_PATH]);
 /* The files of a round, each removed by one of the present ranks. */

@@ -4,14 +4,17 @@
  *   PATH.ROUND.RANK.safetensors   agents [n], w [n, M R]; where the run has them: velocity [n, M R], state [n, bytes];
  *                                 phi [n, M R]; liars [f], before [f, M R], past [f, depth, M R], past_sent [f, depth];
  *                                 rank 0 has what there is once: server [2, M R], with its state [1, bytes]; strategy; extra
- * The files are written first, the manifest last and by renaming, then those of the round before are removed: whenever the job dies, PATH
- * names a whole state. Which rank wrote an agent's rows does not matter to the one that reads them. */
+ *   PATH.before                   the manifest of the checkpoint before, whose files are kept too
+ * The files are written first, then PATH becomes PATH.before, then the new manifest is put in place, then files that neither names are
+ * removed: whenever the job dies, one of the two names a whole state, and if the newest is damaged the other one is there. Which rank wrote an agent's rows does not matter to the one that reads them. */
 #include "base/error.h"
+#include "base/hash.h"
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "io/stream.h"
 #include "learn/ranks_manifest.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,10 +36,15 @@ static bool remembers(const reef_run *run)
     return run->uses_rule && (reef_agg_traits(run->setup.rule) & (REEF_TRAIT_CENTRE | REEF_TRAIT_SENDERS));
 }
 
-/* Bytes of the rule's state at a receiver. */
+/* Bytes of the rule's state at a receiver: those of the largest; what is left of a row is 0. */
 static size_t state_bytes(const reef_run *run)
 {
-    return run->classes > 0 ? reef_state_size(run->states[0]) : 0;
+    size_t most = 0;
+    for (ptrdiff_t i = 0; i < run->classes; i++) {
+        size_t size = rfi_memory_room(run->states[i]);
+        most = size > most ? size : most;
+    }
+    return most;
 }
 
 /* What there is once, of which rank 0 has the file. */
@@ -63,7 +71,7 @@ static ptrdiff_t list_tensors(const reef_run *run, ptrdiff_t n, ptrdiff_t f, siz
 {
     size_t row = (size_t)run->length * sizeof(float);
     ptrdiff_t count = 0;
-    bool lies = run->setup.attack && run->all_liars;
+    bool lies = run->setup.attack && run->all_malicious;
     list[count++] = (tensor){"agents", "I64", n, 0, sizeof(int64_t), 0};
     if (!run->serves_all) {
         list[count++] = (tensor){"w", "F32", n, 0, row, run->length};
@@ -94,7 +102,7 @@ static void put_row(const reef_run *run, const tensor *t, ptrdiff_t i, const voi
 {
     size_t row = (size_t)run->length * sizeof(float);
     if (strcmp(t->name, "agents") == 0 || strcmp(t->name, "liars") == 0) {
-        int64_t id = (int64_t)rfi_id(run, t->name[0] == 'l' ? run->liar_list[i] : i);
+        int64_t id = (int64_t)rfi_id(run, t->name[0] == 'l' ? run->malicious_list[i] : i);
         memcpy(to, &id, sizeof id);
     } else if (strcmp(t->name, "w") == 0) {
         memcpy(to, rfi_model(run, i), row);
@@ -108,18 +116,19 @@ static void put_row(const reef_run *run, const tensor *t, ptrdiff_t i, const voi
         memcpy(to, rfi_row(run, run->before, i), row);
     } else if (strcmp(t->name, "past") == 0) {
         for (ptrdiff_t d = 0; d < run->depth; d++) {
-            memcpy(to + (size_t)d * row, rfi_row(run, run->past, d * run->liars + i), row);
+            memcpy(to + (size_t)d * row, rfi_row(run, run->past, d * run->malicious_count + i), row);
         }
     } else if (strcmp(t->name, "past_sent") == 0) {
         for (ptrdiff_t d = 0; d < run->depth; d++) {
-            to[d] = run->past_sent[d * run->liars + i];
+            to[d] = run->past_sent[d * run->malicious_count + i];
         }
     } else if (strcmp(t->name, "extra") == 0) {
         memcpy(to, extra, t->row);
     } else if (strcmp(t->name, "strategy") == 0) {
         memcpy(to, run->extra, t->row);
     } else {
-        (void)reef_state_save(run->states[run->server ? 0 : run->class_of[i]], to, t->row, NULL);
+        memset(to, 0, t->row);
+        rfi_memory_put(run->states[run->server ? 0 : run->class_of[i]], to);
     }
 }
 
@@ -157,7 +166,7 @@ static reef_status write_part(reef_run *run, const char *path, const void *extra
     tensor list[TENSORS_MAX];
     char header[HEADER_SIZE];
     rfi_writer writer = {.descriptor = -1};
-    ptrdiff_t count = list_tensors(run, run->own, run->own_liars, extra_size, list);
+    ptrdiff_t count = list_tensors(run, run->own, run->own_malicious, extra_size, list);
     size_t length = print_header(list, count, header);
     unsigned char start[RFI_SAFETENSORS_START] = {0};
     size_t room = 1;
@@ -166,13 +175,17 @@ static reef_status write_part(reef_run *run, const char *path, const void *extra
     }
     unsigned char *row = rfi_allocate(run->context, room);
     reef_status status = row ? rfi_writer_open(run->context, &writer, path, error)
-                             : rfi_fail(error, REEF_E_NOMEM, "no memory for a checkpoint");
+                             : rfi_fail(error, REEF_E_NOMEM, "not enough memory for a checkpoint");
     for (size_t i = 0; i < sizeof start; i++) {
         start[i] = (unsigned char)(length >> 8 * i);
     }
-    told->sum = rfi_hash_bytes(rfi_hash_bytes(UINT64_C(1469598103934665603), start, sizeof start), header, length);
-    status = status == REEF_OK ? rfi_writer_put(&writer, 0, start, sizeof start, error) : status;
-    status = status == REEF_OK ? rfi_writer_put(&writer, sizeof start, header, length, error) : status;
+    told->sum = rfi_hash_bytes(rfi_hash_bytes(RFI_HASH_START, start, sizeof start), header, length);
+    if (status == REEF_OK) {
+        status = rfi_writer_put(&writer, 0, start, sizeof start, error);
+    }
+    if (status == REEF_OK) {
+        status = rfi_writer_put(&writer, sizeof start, header, length, error);
+    }
     size_t at = sizeof start + length;
     for (ptrdiff_t i = 0; row && i < count; i++) {
         for (ptrdiff_t k = 0; k < list[i].rows && status == REEF_OK; k++) {
@@ -197,7 +210,7 @@ static reef_status sum_counts(const reef_run *run, reef_run_counts *sum, reef_er
 {
     const reef_engine *e = run->ranks->engine;
     reef_run_counts *all = rfi_run_take(run, e->size, sizeof *all);
-    reef_status status = all ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for the counters");
+    reef_status status = all ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "not enough memory for the counters");
     status = e->ops->agree(e, status, error);
     *sum = (reef_run_counts){.rounds = run->counts.rounds};
     if (status == REEF_OK && all) {
@@ -217,33 +230,64 @@ static reef_status sum_counts(const reef_run *run, reef_run_counts *sum, reef_er
     return status;
 }
 
+/* The checkpoint that two newer ones leave without a name. */
+typedef struct stale {
+    bool there;
+    int64_t round, ranks;
+} stale;
+
+/* Rank 0 puts the manifest in place; the one that was there becomes the one before. */
+static reef_status turn_over(const reef_run *run, const char *path, const char *before, uint64_t mark,
+                             const reef_run_counts *counts, const rfi_entry *entries, reef_error *error)
+{
+    int64_t round = 0;
+    int64_t ranks = 0;
+    bool newer = rfi_manifest_round(run, path, &round, &ranks) && round != run->round;
+    if (newer && rename(path, before) != 0) {
+        return rfi_fail(error, REEF_E_FILE, "%s: cannot be renamed: %s", rfi_path_show(path), strerror(errno));
+    }
+    return rfi_manifest_write(run, path, mark, counts, entries, error);
+}
+
+/* All ranks look before anything is changed. A manifest that cannot be read names nothing: its files stay until the end. */
+static stale find_stale(const reef_run *run, const char *path, const char *before)
+{
+    stale s = {.there = false};
+    int64_t round = 0;
+    int64_t ranks = 0;
+    bool newer = rfi_manifest_round(run, path, &round, &ranks) && round != run->round;
+    s.there = newer && rfi_manifest_round(run, before, &s.round, &s.ranks) && s.round != round && s.round != run->round;
+    return s;
+}
+
 reef_status rfi_ranks_save(reef_run *run, const char *path, uint64_t mark, const void *extra, size_t extra_size,
                            reef_error *error)
 {
     const reef_engine *e = run->ranks->engine;
     char name[RFI_PART_PATH];
-    int64_t old_round = -1;
-    int64_t old_ranks = 0;
+    char before[RFI_PART_PATH];
     reef_run_counts counts;
     rfi_entry *entries = rfi_run_take(run, e->size, sizeof *entries);
-    bool old = rfi_manifest_round(run, path, &old_round, &old_ranks) && old_round != run->round;
-    reef_status status = entries && rfi_part_name(path, run->round, e->rank, name)
-                             ? REEF_OK
-                             : rfi_fail(error, REEF_E_FILE, "%s: too long a name", rfi_path_show(path));
+    bool fits = rfi_manifest_before(path, before) && rfi_part_name(path, run->round, e->rank, name);
+    stale old = fits ? find_stale(run, path, before) : (stale){.there = false};
+    reef_status status =
+        entries && fits ? REEF_OK : rfi_fail(error, REEF_E_FILE, "%s: the name is too long", rfi_path_show(path));
     if (status == REEF_OK) {
         status = write_part(run, name, extra, e->rank == 0 ? extra_size : 0, &entries[e->rank], error);
     }
     status = e->ops->agree(e, status, error);
-    status = status == REEF_OK ? sum_counts(run, &counts, error) : status;
+    if (status == REEF_OK) {
+        status = sum_counts(run, &counts, error);
+    }
     if (status == REEF_OK) {
         status = e->ops->merge(e, entries, (size_t)e->size * sizeof *entries, error);
     }
     if (status == REEF_OK && e->rank == 0) {
-        status = rfi_manifest_write(run, path, mark, &counts, entries, error);
+        status = turn_over(run, path, before, mark, &counts, entries, error);
     }
-    status = e->ops->agree(e, status, error); /* also waits for the rfi_manifest */
-    if (status == REEF_OK && old) {
-        rfi_parts_remove(path, old_round, old_ranks, e);
+    status = e->ops->agree(e, status, error); /* also waits for the manifest */
+    if (status == REEF_OK && old.there) {
+        rfi_parts_remove(path, old.round, old.ranks, e);
     }
     rfi_release(run->context, entries);
     return status;

@@ -26,9 +26,10 @@ static reef_status take_slice(reef_run *run, rfi_ranks *r, reef_error *error)
     ptrdiff_t m1 = 0;
     reef_shard_range(r->shard, r->engine->rank, &m0, &m1);
     r->slice = rfi_run_take(run, m1 - m0, sizeof *r->slice);
-    reef_status status = r->slice ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a slice of the model");
+    reef_status status =
+        r->slice ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "not enough memory for a slice of the model");
     if (status == REEF_OK && run->setup.trust) {
-        status = reef_report_create_in(run->context, &r->report, run->all, error);
+        status = reef_report_create(run->context, &r->report, run->all, error);
     }
     return status;
 }
@@ -45,7 +46,8 @@ static reef_status try_rule(reef_run *run, rfi_ranks *r, reef_error *error)
     }
     const reef_input input = {.rows = r->rows, .weights = r->weights};
     reef_status status = reef_shard_apply(r->shard, &input, r->slice, NULL, &inner);
-    return status == REEF_OK ? REEF_OK : rfi_fail(error, status, "%td rows to combine: %s", run->wanted, inner.text);
+    return status == REEF_OK ? REEF_OK
+                             : rfi_fail(error, status, "with %td inputs to combine: %s", run->wanted, inner.text);
 }
 
 reef_status rfi_ranks_open_server(reef_run *run, reef_status status, reef_error *error)
@@ -54,7 +56,7 @@ reef_status rfi_ranks_open_server(reef_run *run, reef_status status, reef_error 
     const reef_engine *e = run->setup.engine;
     ptrdiff_t *counts = status == REEF_OK ? rfi_run_take(run, e->size, sizeof *counts) : NULL;
     if (status == REEF_OK && !take_rooms(run, r, counts)) {
-        status = rfi_fail(error, REEF_E_NOMEM, "no memory for a server of %td agents", run->all);
+        status = rfi_fail(error, REEF_E_NOMEM, "not enough memory for a server of %td agents", run->all);
     }
     status = e->ops->agree(e, status, error);
     if (status == REEF_OK && counts) {
@@ -66,7 +68,10 @@ reef_status rfi_ranks_open_server(reef_run *run, reef_status status, reef_error 
     if (status == REEF_OK) {
         status = e->ops->agree(e, take_slice(run, r, error), error);
     }
-    return status == REEF_OK ? try_rule(run, r, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return try_rule(run, r, error);
 }
 
 void rfi_ranks_close_server(reef_run *run)
@@ -84,11 +89,11 @@ void rfi_ranks_share_sent(reef_run *run)
 {
     rfi_ranks *r = run->ranks;
     reef_error error = {REEF_OK, ""};
-    bool lies = run->setup.attack && run->all_liars;
+    bool lies = run->setup.attack && run->all_malicious;
     for (ptrdiff_t id = 0; id < run->all; id++) {
         bool here = !run->present || run->present[id];
         bool own = r->owner[id] == r->engine->rank;
-        r->sent[id] = here && (own ? rfi_sent(run, r->local[id]) != NULL : !(lies && r->liar[id]));
+        r->sent[id] = here && (own ? rfi_sent(run, r->local[id]) != NULL : !(lies && r->malicious[id]));
     }
     if (lies) { /* of honest agents all ranks know it */
         rfi_ranks_fail(r, r->engine->ops->merge(r->engine, r->sent, (size_t)run->all, &error), &error);
@@ -130,6 +135,9 @@ static bool apply(reef_run *run, bool equal, float *out)
         const float *row = run->present[run->ids[k]] ? rfi_sent(run, k) : NULL;
         r->rows[k] = row ? row : run->zeros;
     }
+    for (ptrdiff_t id = 0; id < run->all; id++) {
+        r->ids[id] = rfi_sender_id(run, id);
+    }
     const reef_input input = {.rows = r->rows,
                               .weights = equal ? NULL : r->weights,
                               .ids = run->states ? r->ids : NULL,
@@ -145,7 +153,9 @@ static bool apply(reef_run *run, bool equal, float *out)
         status = reef_shard_gather(r->shard, r->slice, out, &error);
     }
     if (status == REEF_OK && run->states && (reef_agg_traits(run->setup.rule) & REEF_TRAIT_CENTRE)) {
-        (void)reef_state_set_centre(run->states[0], 0, out, NULL); /* each rank has remembered its slice of it */
+        /* Each rank has remembered its slice of it. A centre that is not finite is refused; the one before then stays. */
+        reef_status kept = reef_state_set_centre(run->states[0], 0, out, NULL);
+        (void)kept;
     }
     if (!refused) {
         rfi_ranks_fail(r, status, &error);

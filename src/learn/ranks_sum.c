@@ -73,7 +73,7 @@ reef_status rfi_ranks_pieces(const reef_run *run, const float *const *rows, cons
     s.parcels = rfi_run_take(run, 2 * (ptrdiff_t)e->size, sizeof *s.parcels);
     bool ready = s.rows && s.send && s.receive && s.parcels;
     reef_status status =
-        ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a sum over %td agents", run->all);
+        ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "not enough memory for a sum over %td agents", run->all);
     status = e->ops->agree(e, status, error);
     for (ptrdiff_t from = 0; status == REEF_OK && ready && from < run->length; from += e->size * s.piece) {
         ptrdiff_t mine = count_of(run, &s, from, e->rank);
@@ -96,7 +96,7 @@ static void add_piece(const reef_run *run, void *job, const float *rows, ptrdiff
 {
     double *mean = (double *)job + from;
     for (ptrdiff_t id = 0; id < run->all; id++) {
-        for (ptrdiff_t i = 0; !run->ranks->liar[id] && i < count; i++) {
+        for (ptrdiff_t i = 0; !run->ranks->malicious[id] && i < count; i++) {
             mean[i] += (double)rows[id * piece + i];
         }
     }
@@ -105,29 +105,29 @@ static void add_piece(const reef_run *run, void *job, const float *rows, ptrdiff
 reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error)
 {
     const reef_engine *e = run->ranks->engine;
-    unsigned char *benign = rfi_run_take(run, run->all, 1);
+    unsigned char *honest = rfi_run_take(run, run->all, 1);
     const float **models = rfi_run_take(run, run->own, sizeof *models);
-    bool ready = benign && models;
+    bool ready = honest && models;
     reef_status status =
-        ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for a mean over %td agents", run->all);
+        ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "not enough memory for a mean over %td agents", run->all);
     status = e->ops->agree(e, status, error);
     memset(mean, 0, (size_t)run->length * sizeof *mean);
     for (ptrdiff_t id = 0; ready && id < run->all; id++) {
-        benign[id] = !run->ranks->liar[id];
+        honest[id] = !run->ranks->malicious[id];
     }
     for (ptrdiff_t k = 0; ready && k < run->own; k++) {
         models[k] = rfi_model(run, k);
     }
     if (status == REEF_OK && ready) {
-        status = rfi_ranks_pieces(run, models, benign, add_piece, mean, error);
+        status = rfi_ranks_pieces(run, models, honest, add_piece, mean, error);
     }
     if (status == REEF_OK) {
         status = e->ops->merge(e, mean, (size_t)run->length * sizeof *mean, error);
     }
     for (ptrdiff_t i = 0; i < run->length; i++) {
-        mean[i] /= (double)(run->all - run->all_liars);
+        mean[i] /= (double)(run->all - run->all_malicious);
     }
-    rfi_release(run->context, benign);
+    rfi_release(run->context, honest);
     rfi_release(run->context, (void *)models);
     return status;
 }
@@ -143,7 +143,7 @@ reef_status rfi_ranks_fetch(const reef_run *run, ptrdiff_t first, ptrdiff_t coun
     reef_parcel *parcels = rfi_run_take(run, 2 * (ptrdiff_t)e->size, sizeof *parcels);
     bool ready = pieces && parcels && (to || e->rank > 0);
     reef_status status =
-        ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for the models of %td agents", count);
+        ready ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "not enough memory for the models of %td agents", count);
     status = e->ops->agree(e, status, error);
     if (status == REEF_OK && ready) {
         ptrdiff_t sends = 0;

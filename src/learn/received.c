@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "learn/run.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static void add_steps(double *cell, int64_t more)
 static int64_t steps_of(const reef_run *run, double trust, double fair)
 {
     double most = 0x1p32 / (double)run->all;
+    assert(fair > 0);
     return (int64_t)rint(fmax(-most, fmin(most, trust / fair)) / step);
 }
 
@@ -30,14 +32,15 @@ static int64_t steps_of(const reef_run *run, double trust, double fair)
 enum { TRUST = -1 };
 
 /* Of the sender number i of a class. */
-static int64_t steps_at(const reef_run *run, ptrdiff_t i, int what)
+static int64_t steps_at(const reef_run *run, ptrdiff_t i, ptrdiff_t what)
 {
     return what == TRUST ? steps_of(run, run->trust[i], run->fair[i])
-                         : steps_of(run, run->factors[i * REEF_TESTS + what], 1);
+                         : steps_of(run, run->factors[i * run->factor_count + what], 1);
 }
 
 /* Adds what is asked of the senders that a class of receivers hears. counts: receivers that were to hear them. */
-static void add_class(const reef_run *run, int what, ptrdiff_t at, int64_t members, double *received, double *counts)
+static void add_class(const reef_run *run, ptrdiff_t what, ptrdiff_t at, int64_t members, double *received,
+                      double *counts)
 {
     const int32_t *senders = run->trust_senders + at * run->largest;
     const double *fair = run->fair + at * run->largest;
@@ -45,8 +48,9 @@ static void add_class(const reef_run *run, int what, ptrdiff_t at, int64_t membe
         ptrdiff_t l = senders[i];
         ptrdiff_t id = run->server ? l : rfi_id(run, l);
         bool own =
-            !run->server && run->class_of[l] == at && !run->liar[l]; /* what it thinks of itself does not count */
+            !run->server && run->class_of[l] == at && !run->malicious[l]; /* what it thinks of itself does not count */
         int64_t others = members - own;
+        assert(id >= 0 && id < run->all && others >= 0);
         if (fair[i] > 0 && others > 0) {
             add_steps(&received[id], others * steps_at(run, at * run->largest + i, what));
             add_steps(&counts[id], others);
@@ -62,7 +66,8 @@ static reef_status add_ranks(const reef_run *run, double *received, double *coun
     ptrdiff_t block = run->all < AGENTS ? run->all : AGENTS;
     ptrdiff_t width = 2 * block;
     int64_t *sums = rfi_run_take(run, e->size * width, sizeof *sums);
-    reef_status status = sums ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for the trust of %td agents", block);
+    reef_status status =
+        sums ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "not enough memory for the trust of %td agents", block);
     status = e->ops->agree(e, status, error);
     for (ptrdiff_t from = 0; from < run->all && status == REEF_OK && sums; from += block) {
         ptrdiff_t count = run->all - from < block ? run->all - from : block;
@@ -82,7 +87,7 @@ static reef_status add_ranks(const reef_run *run, double *received, double *coun
     return status;
 }
 
-static reef_status receive(const reef_run *run, int what, double *received, double *work, reef_error *error)
+static reef_status receive(const reef_run *run, ptrdiff_t what, double *received, double *work, reef_error *error)
 {
     reef_status status = REEF_OK;
     memset(received, 0, (size_t)run->all * sizeof *received);
@@ -92,7 +97,7 @@ static reef_status receive(const reef_run *run, int what, double *received, doub
     } else {
         memset(run->members, 0, (size_t)run->agents * sizeof *run->members);
         for (ptrdiff_t k = 0; k < run->own; k++) {
-            run->members[run->class_of[k]] += !run->liar[k];
+            run->members[run->class_of[k]] += !run->malicious[k];
         }
         for (ptrdiff_t i = 0; i < run->classes; i++) {
             add_class(run, what, i, run->members[i], received, work);
@@ -109,18 +114,40 @@ static reef_status receive(const reef_run *run, int what, double *received, doub
     return status;
 }
 
-reef_status reef_run_trust_received(const reef_run *run, double *received, double *work, reef_error *error)
+void rfi_watch_trust(reef_run *run)
 {
-    return run->trust ? receive(run, TRUST, received, work, error)
-                      : rfi_fail(error, REEF_E_ARG, "the run keeps no trust (setup.trust)");
+    double sum = 0;
+    double count = 0;
+    if (!run->received || receive(run, TRUST, run->received, run->received + run->all, NULL) != REEF_OK) {
+        return;
+    }
+    for (ptrdiff_t id = 0; id < run->all; id++) {
+        bool heard = rfi_is_malicious(run, id) && !isnan(run->received[id]);
+        sum += heard ? run->received[id] : 0;
+        count += heard;
+    }
+    run->watched = count > 0 ? sum / count : run->watched;
 }
 
-reef_status reef_run_factor_received(const reef_run *run, reef_test test, double *received, double *work,
+reef_status reef_run_trust_received(const reef_run *run, double *received, double *work, reef_error *error)
+{
+    if (!run) {
+        return rfi_fail(error, REEF_E_ARG, "reef_run_trust_received needs a run");
+    }
+    return run->trust ? receive(run, TRUST, received, work, error)
+                      : rfi_fail(error, REEF_E_ARG, "the run does not record trust; set setup.trust");
+}
+
+reef_status reef_run_factor_received(const reef_run *run, ptrdiff_t factor, double *received, double *work,
                                      reef_error *error)
 {
-    if (!run->factors || (int)test < 0 || test >= REEF_TESTS) {
-        return rfi_fail(error, REEF_E_ARG,
-                        "the run keeps no factors of tests: it needs setup.trust and a rule that remembers senders");
+    if (!run) {
+        return rfi_fail(error, REEF_E_ARG, "reef_run_factor_received needs a run");
     }
-    return receive(run, (int)test, received, work, error);
+    if (!run->factors || factor < 0 || factor >= run->factor_count) {
+        return rfi_fail(error, REEF_E_ARG,
+                        "the run does not record factor %td: it needs setup.trust and a rule that tests its senders",
+                        factor);
+    }
+    return receive(run, factor, received, work, error);
 }

@@ -177,7 +177,7 @@ static void sum_over_ranks(reef_run *run, float *penalty)
     const float **rows = rfi_run_take(run, run->own, sizeof *rows);
     bool ready = extents && rows;
     reef_status status =
-        ready ? REEF_OK : rfi_fail(&error, REEF_E_NOMEM, "no memory for the server of %td agents", run->all);
+        ready ? REEF_OK : rfi_fail(&error, REEF_E_NOMEM, "not enough memory for the server of %td agents", run->all);
     status = e->ops->agree(e, status, &error);
     memset(penalty, 0, (size_t)run->length * sizeof *penalty);
     if (status == REEF_OK && ready) {
@@ -187,7 +187,9 @@ static void sum_over_ranks(reef_run *run, float *penalty)
             status = e->ops->merge(e, extents, (size_t)(run->all * run->lanes) * sizeof *extents, &error);
         }
         summing job = {extents, penalty};
-        status = status == REEF_OK ? rfi_ranks_pieces(run, rows, run->ranks->sent, pull_piece, &job, &error) : status;
+        if (status == REEF_OK) {
+            status = rfi_ranks_pieces(run, rows, run->ranks->sent, pull_piece, &job, &error);
+        }
         if (status == REEF_OK) {
             status = e->ops->merge(e, penalty, (size_t)run->length * sizeof *penalty, &error);
         }
@@ -242,9 +244,12 @@ static void rsa_step(reef_run *run)
 }
 
 const rfi_strategy rfi_strategy_rsa = {
-    .head = {"rsa", "a penalty pulls the agents' models and the server's together; no rule",
-             "Li, Xu, Chen, Giannakis and Ling, RSA: Byzantine-robust stochastic aggregation methods, 2019", fields,
-             RFI_COUNT(fields), sizeof(rsa_params)},
+    .kind = {.name = "rsa",
+             "a penalty pulls the agents' models and the server's together; no rule",
+             "Li, Xu, Chen, Giannakis and Ling, RSA: Byzantine-robust stochastic aggregation methods, 2019",
+             fields,
+             RFI_COUNT(fields),
+             sizeof(rsa_params)},
     .has_server = true,
     .adapt_offset = offsetof(rsa_params, adapt),
     .prepare = rsa_prepare,
@@ -266,7 +271,7 @@ static void tv_receiver(reef_run *run, rfi_learner *learner, ptrdiff_t k)
         if (l == k) {
             continue;
         }
-        if (by_receiver && run->liar[l]) {
+        if (by_receiver && run->malicious[l]) {
             z = rfi_lie_to(run, learner, run->w, l, k, learner->senders, count, learner->lies) ? learner->lies : NULL;
         }
         learner->counts.messages += z != NULL;
@@ -299,10 +304,13 @@ static void tv_step(reef_run *run)
 }
 
 const rfi_strategy rfi_strategy_rsa_tv = {
-    .head = {"rsa_tv", "a total-variation penalty pulls the models of neighbours together; no rule",
+    .kind = {.name = "rsa_tv",
+             "a total-variation penalty pulls the models of neighbours together; no rule",
              "Peng, Li and Ling, Byzantine-robust decentralized stochastic optimization over static and time-varying "
              "networks, 2021",
-             fields, RFI_COUNT(fields), sizeof(rsa_params)},
+             fields,
+             RFI_COUNT(fields),
+             sizeof(rsa_params)},
     .needs_links = true,
     .adapt_offset = offsetof(rsa_params, adapt),
     .prepare = rfi_before_prepare,

@@ -19,6 +19,7 @@
 #include "base/spec.h"
 
 #include "learn/ranks.h"
+#include "learn/step.h"
 
 #include <reef/learn.h>
 
@@ -27,19 +28,6 @@ enum { RFI_PURPOSE_SAMPLING = 0x73616D70, RFI_PURPOSE_STEPS = 0x73746570, RFI_PU
 
 /* Agents per gradient call and per part of a parallel job. */
 enum { RFI_CHUNK_AGENTS = 64 };
-
-typedef enum rfi_schedule { RFI_CONSTANT, RFI_INVERSE, RFI_SQRT, RFI_PIECEWISE } rfi_schedule;
-
-/* How agents adapt: the fields all strategies share. */
-typedef struct rfi_adapt {
-    double mu;
-    int schedule;  /* rfi_schedule */
-    double decay;  /* rounds after which 1/t and 1/sqrt(t) have halved (or divided by sqrt 2) the step */
-    double factor; /* piecewise: factor per `every` rounds */
-    int64_t every;
-    int64_t batch; /* samples per gradient, 0: all */
-    double momentum;
-} rfi_adapt;
 
 /* A rule applied again and again to at most `rows` rows by one worker. */
 typedef struct rfi_applier {
@@ -83,17 +71,18 @@ struct reef_run {
     const rfi_adapt *adapt;                     /* in params */
     ptrdiff_t agents, dimension, lanes, length; /* length = M x R */
     ptrdiff_t all, own;                         /* agents of the network; those with models here: the first ones */
-    ptrdiff_t all_liars;
+    ptrdiff_t all_malicious;
     ptrdiff_t models; /* rows of w: one per agent, or one where a server's model is everybody's */
+    bool played;      /* its rounds are played elsewhere (played.h): never stepped */
     bool dry;         /* only to be asked about itself, never stepped: no room for models */
     int32_t *ids;     /* agents: their numbers in the network; NULL: the same */
     rfi_ranks *ranks; /* NULL: all agents are here */
     ptrdiff_t stride; /* floats from row to row */
     ptrdiff_t workers;
-    ptrdiff_t chunk;            /* agents per gradient call: RFI_CHUNK_AGENTS, or all where the problem wants it */
-    ptrdiff_t liars, own_liars; /* the own ones come first in liar_list */
-    bool *liar;
-    int32_t *liar_list, *honest_list;
+    ptrdiff_t chunk; /* agents per gradient call: RFI_CHUNK_AGENTS, or all where the problem wants it */
+    ptrdiff_t malicious_count, own_malicious; /* the own ones come first in liar_list */
+    bool *malicious;
+    int32_t *malicious_list, *honest_list;
     double *step_factor; /* or NULL */
 
     float *w, *phi;  /* `models` rows, K rows */
@@ -109,7 +98,7 @@ struct reef_run {
     int64_t depth;
     const float **known; /* rows that liars know of, the same for all, in this round; or NULL */
     ptrdiff_t known_count;
-    ptrdiff_t honest_present, liars_present; /* in this round */
+    ptrdiff_t honest_present, malicious_present; /* in this round */
     int32_t *home;      /* row of w that holds the model of agent k: agents with equal neighbourhoods share one */
     const float **sent; /* K: what others receive; NULL: nothing */
     const float *plain; /* if not NULL: nobody lies or is absent in this round, and this is where the rows sent are */
@@ -128,14 +117,16 @@ struct reef_run {
     bool *class_failed;   /* in the current round */
     int32_t *heard;       /* the senders of a server in this round; or NULL */
     ptrdiff_t classes;
-    reef_state **states; /* per class (or receiver), for rules with memory; or NULL */
-    double step_scale;   /* steps of size mu that one round is worth, 0: one */
-    double *trust;       /* classes x largest: effective weights of the last combine; or NULL */
-    double *fair;        /* likewise: the weights as they should be */
-    double *
-        factors; /* classes x largest x REEF_TESTS: what tests left of them, for rules that remember senders; or NULL */
+    reef_state **states;     /* per class (or receiver), for rules with memory; or NULL */
+    double step_scale;       /* steps of size mu that one round is worth, 0: one */
+    double *trust;           /* classes x largest: effective weights of the last combine; or NULL */
+    double *fair;            /* likewise: the weights as they should be */
+    double *factors;         /* classes x largest x factor_count: what the rule's tests left of them */
+    ptrdiff_t factor_count;  /* 0: the rule has no tests, or nothing is kept */
     int32_t *trust_senders;  /* whose; at a server by their numbers in the network */
     ptrdiff_t *trust_counts; /* classes */
+    double *received;        /* 2 all, for the trust that the attack watches; NULL: it does not */
+    double watched;          /* that trust, after the last round */
 
     /* server */
     bool serves_all;        /* the server's model is everybody's */
@@ -155,7 +146,7 @@ struct reef_run {
 
 /* A strategy. */
 struct rfi_strategy {
-    reef_kind head;
+    reef_kind kind;
     bool needs_links, needs_rule, has_server;
     bool serves_all;     /* the server's model is everybody's */
     size_t adapt_offset; /* of the rfi_adapt in the parameters */
@@ -164,7 +155,12 @@ struct rfi_strategy {
     void (*step)(reef_run *run);
     /* Whether `extra`, as read from a file, can be true; NULL: whatever it is. */
     bool (*is_sane)(const reef_run *run);
+    /* Whether with these parameters an agent sends what it has just adapted and then combines, so that it can do its part alone
+     * (reef/member.h); NULL: never. */
+    bool (*sends_adapted)(const void *params);
 };
+
+extern const rfi_family rfi_family_strategy;
 
 /* The fields of rfi_adapt for a strategy's table; `params_type` has a member `adapt`. */
 #define RFI_ADAPT_FIELDS(params_type)                                                                                  \
@@ -235,9 +231,15 @@ static inline ptrdiff_t rfi_id(const reef_run *run, ptrdiff_t k)
 }
 
 /* Whether an agent, by its number in the network, lies. */
-static inline bool rfi_is_liar(const reef_run *run, ptrdiff_t id)
+static inline bool rfi_is_malicious(const reef_run *run, ptrdiff_t id)
 {
-    return run->ranks ? run->ranks->liar[id] : run->liar[id];
+    return run->ranks ? run->ranks->malicious[id] : run->malicious[id];
+}
+
+/* The id under which receivers hear the agent of that number: malicious ones may have another one now and then. */
+static inline int64_t rfi_sender_id(const reef_run *run, ptrdiff_t id)
+{
+    return rfi_is_malicious(run, id) ? reef_attack_identity(run->setup.attack, id, run->all, run->round) : (int64_t)id;
 }
 
 static inline const float *rfi_model(const reef_run *run, ptrdiff_t k)
@@ -273,6 +275,8 @@ void rfi_run_ranges(reef_run *run, ptrdiff_t count, ptrdiff_t grain, rfi_range_j
 
 /* Step size of agent k in a round; k = -1: of the server. */
 double rfi_step_size(const reef_run *run, ptrdiff_t k, int64_t round);
+/* run.c: the error of a problem that has failed (reef_problem_kind.failure). Over ranks: collective. */
+reef_status rfi_run_check_problem(const reef_run *run, reef_error *error);
 
 /* to_k = base_k - mu v_k, with gradients taken at at_k. */
 typedef struct rfi_adaption {
@@ -302,7 +306,7 @@ bool rfi_attacks_now(const reef_run *run);
 const float *rfi_previous_of(const reef_run *run, ptrdiff_t l);
 float *rfi_lie_row(const reef_run *run, ptrdiff_t l);
 /* Its place among the rows kept per liar. */
-ptrdiff_t rfi_liar_place(const reef_run *run, ptrdiff_t l);
+ptrdiff_t rfi_malicious_place(const reef_run *run, ptrdiff_t l);
 /* For orders in which agents send what they adapted a round ago: keeps what liars adapted from (rows of K agents). */
 reef_status rfi_before_prepare(reef_run *run, reef_error *error);
 void rfi_before_keep(reef_run *run, float *rows);
@@ -315,10 +319,17 @@ reef_status rfi_memory_prepare(reef_run *run, reef_error *error);
 void rfi_memory_free(reef_run *run);
 /* Step size of the recursion in this round. */
 double rfi_memory_step(const reef_run *run);
-/* Bytes of all states; 0 without any. */
+/* Bytes of one state in a checkpoint, and these: a length, then what reef_state_save gives. */
+size_t rfi_memory_room(const reef_state *state);
+void rfi_memory_put(const reef_state *state, unsigned char *bytes);
+/* From `room` bytes, of which it uses the first. */
+reef_status rfi_memory_take(reef_state *state, const unsigned char *bytes, size_t room, size_t *used,
+                            reef_error *error);
+/* Bytes of all states as they are now, and the most they can ever be; 0 without any. */
 size_t rfi_memory_size(const reef_run *run);
+size_t rfi_memory_most(const reef_run *run);
 void rfi_memory_save(const reef_run *run, unsigned char *bytes);
-reef_status rfi_memory_load(reef_run *run, const unsigned char *bytes, reef_error *error);
+reef_status rfi_memory_load(reef_run *run, const unsigned char *bytes, size_t size, reef_error *error);
 
 /* ---- combine.c ---- */
 
@@ -349,6 +360,8 @@ static inline int64_t rfi_others(const reef_run *run, ptrdiff_t class, ptrdiff_t
     /* a class of one is its first: no look into class_of, which in a large network is anywhere in memory */
     return size - (size == 1 ? run->class_first[class] == l : run->class_of[l] == class);
 }
+/* What an attack that watches its trust will see of this round. */
+void rfi_watch_trust(reef_run *run);
 /* Keeps who believed whom: `given` is what the rule's report says of these senders, whose weights the learner has; NULL: nothing. */
 void rfi_keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_number, const int32_t *senders,
                     ptrdiff_t count, const double *given);

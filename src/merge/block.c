@@ -1,23 +1,40 @@
 /* Blocks of tensors: from the files to numbers of the plan's type, and back. */
 #include "merge/merge.h"
 
+#include "agg/driver.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "io/half.h"
+#include "base/pool.h"
+#include "io/file.h"
+#include "io/lines.h"
+#include "io/precision.h"
+#include "num/kernels/halves.h"
 
-#include <float.h>
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 /* All rows of a block together should stay in the cache of one core: read once from the file, then used from there. */
 static const ptrdiff_t cache_bytes = (ptrdiff_t)1 << 20;
 static const ptrdiff_t memory_default = (ptrdiff_t)128 << 20;
-/* Readahead asked for per file, at most. */
+/* Readahead asked for per file, at most; for less than the least, asking takes longer than it saves. */
 static const ptrdiff_t expect_bytes = (ptrdiff_t)4 << 20;
-/* Numbers converted at a time where that takes two steps. */
-enum { STEP = 256 };
+static const ptrdiff_t expect_least = (ptrdiff_t)64 << 10;
+/* Small tensors are read in pieces of this many bytes per file: a call to the system for each would take longer than the work on it. */
+static const ptrdiff_t ahead_most = (ptrdiff_t)32 << 10;
 
 /* ---- buffers ---- */
+
+#ifndef NDEBUG
+/* What is asked for of a tensor lies in it, and has room in a row of a block as it is in the file, and as numbers. */
+static bool fits(const rfi_merge *merge, const rfi_tensor *tensor, ptrdiff_t m, ptrdiff_t count, bool as_numbers)
+{
+    ptrdiff_t width = (ptrdiff_t)rfi_type_size(tensor->type);
+    ptrdiff_t wide = as_numbers ? (ptrdiff_t)rfi_dtype_size(merge->dtype) : width;
+    return m >= 0 && count >= 1 && count <= tensor->count - m &&
+           count <= merge->row_bytes / (wide > width ? wide : width);
+}
+#endif
 
 static void lay_out(const rfi_merge *merge, rfi_arena *arena, rfi_block *block)
 {
@@ -25,6 +42,14 @@ static void lay_out(const rfi_merge *merge, rfi_arena *arena, rfi_block *block)
     block->bytes = rfi_arena_take(arena, merge->rows, merge->row_bytes, 1);
     block->raw = rfi_arena_take(arena, merge->row_bytes, 1, 1);
     block->out = rfi_arena_take(arena, merge->row_bytes, 1, 1);
+    block->windows = rfi_arena_take(arena, merge->rows, 1, sizeof *block->windows);
+    block->ahead = rfi_arena_take(arena, merge->rows, merge->ahead_bytes, 1);
+    for (ptrdiff_t l = 0; block->windows && l < merge->rows; l++) {
+        block->windows[l] = (rfi_window){0};
+    }
+    block->base = merge->base_of ? rfi_arena_take(arena, merge->row_bytes, 1, 1) : NULL;
+    block->factors = rfi_arena_take(arena, merge->rows, merge->factor_numbers, sizeof(double));
+    block->pair = -1;
 }
 
 /* One worker: the least number of bytes per row that will do, more if all rows then still fit in the cache. */
@@ -32,7 +57,7 @@ static reef_status choose_sizes(rfi_merge *merge, ptrdiff_t unit, reef_error *er
 {
     ptrdiff_t memory = merge->options->memory ? (ptrdiff_t)merge->options->memory : memory_default;
     ptrdiff_t longest = 1;
-    ptrdiff_t width = merge->dtype == REEF_F64 ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(float);
+    ptrdiff_t width = (ptrdiff_t)rfi_dtype_size(merge->dtype);
     ptrdiff_t least = 0;
     ptrdiff_t each = 0;
     for (ptrdiff_t s = 0; s < merge->segments; s++) {
@@ -51,6 +76,9 @@ static reef_status choose_sizes(rfi_merge *merge, ptrdiff_t unit, reef_error *er
     merge->workers = rfi_context_workers(merge->context);
     merge->workers = merge->workers < memory / each ? merge->workers : memory / each;
     merge->workers = merge->workers > 1 ? merge->workers : 1;
+    assert(merge->row_bytes >= least && merge->row_bytes % (ptrdiff_t)sizeof(double) == 0);
+    ptrdiff_t ahead = memory / 4 / merge->workers / merge->rows;
+    merge->ahead_bytes = ahead < ahead_most ? ahead / 64 * 64 : ahead_most;
     return REEF_OK;
 }
 
@@ -59,6 +87,7 @@ reef_status rfi_blocks_create(rfi_merge *merge, ptrdiff_t unit, reef_error *erro
     if (merge->blocks) {
         return REEF_OK;
     }
+    assert(unit >= 1 && merge->rows >= 1);
     reef_status status = choose_sizes(merge, unit, error);
     if (status != REEF_OK) {
         return status;
@@ -104,72 +133,29 @@ static void swap_bytes(unsigned char *bytes, ptrdiff_t count, size_t width)
     }
 }
 
-static void widen_to_single(rfi_type type, const void *raw, ptrdiff_t count, float *out)
+static bool all_finite(const rfi_merge *merge, const void *numbers, ptrdiff_t count)
 {
-    if (type == RFI_F16) {
-        rfi_widen_f16(raw, count, out);
-    } else if (type == RFI_BF16) {
-        rfi_widen_bf16(raw, count, out);
-    } else {
-        memcpy(out, raw, (size_t)count * sizeof *out);
+    const float *single = numbers;
+    const double *number = numbers;
+    bool good = true;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        good = good && (merge->dtype == REEF_F64 ? isfinite(number[i]) : isfinite(single[i]));
     }
+    return good;
 }
 
-static void widen_to_double(rfi_type type, const unsigned char *raw, ptrdiff_t count, double *out)
+/* to += sign * from, numbers of the plan's type. */
+static void add_numbers(const rfi_merge *merge, void *to, const void *from, ptrdiff_t count, int sign)
 {
-    float step[STEP];
-    size_t width = rfi_type_size(type);
-    for (ptrdiff_t i = 0; i < count; i += STEP) {
-        ptrdiff_t part = count - i < STEP ? count - i : STEP;
-        widen_to_single(type, raw + (size_t)i * width, part, step);
-        for (ptrdiff_t j = 0; j < part; j++) {
-            out[i + j] = (double)step[j];
-        }
+    float *single = to;
+    double *number = to;
+    const float *other_single = from;
+    const double *other = from;
+    for (ptrdiff_t i = 0; merge->dtype == REEF_F32 && i < count; i++) {
+        single[i] += (float)sign * other_single[i];
     }
-}
-
-/* To nearest; beyond the range of float to infinity. */
-static float to_single(double number)
-{
-    return fabs(number) > (double)FLT_MAX ? copysignf(INFINITY, number < 0 ? -1.0F : 1.0F) : (float)number;
-}
-
-/* To odd: so that rounding once more, to 16 bits, is as if done at once. */
-static float to_odd(double number)
-{
-    float nearest = to_single(number);
-    if (!isfinite(nearest) || (double)nearest == number) {
-        return nearest;
-    }
-    uint32_t bits;
-    memcpy(&bits, &nearest, sizeof bits);
-    bits -= fabs((double)nearest) > fabs(number) ? 1 : 0; /* toward zero */
-    bits |= 1;
-    memcpy(&nearest, &bits, sizeof nearest);
-    return nearest;
-}
-
-static void narrow_single(rfi_type type, const float *numbers, ptrdiff_t count, void *raw)
-{
-    if (type == RFI_F16) {
-        rfi_narrow_f16(numbers, count, raw);
-    } else if (type == RFI_BF16) {
-        rfi_narrow_bf16(numbers, count, raw);
-    } else {
-        memcpy(raw, numbers, (size_t)count * sizeof *numbers);
-    }
-}
-
-static void narrow_double(rfi_type type, const double *numbers, ptrdiff_t count, unsigned char *raw)
-{
-    float step[STEP];
-    size_t width = rfi_type_size(type);
-    for (ptrdiff_t i = 0; i < count; i += STEP) {
-        ptrdiff_t part = count - i < STEP ? count - i : STEP;
-        for (ptrdiff_t j = 0; j < part; j++) {
-            step[j] = type == RFI_F32 ? to_single(numbers[i + j]) : to_odd(numbers[i + j]);
-        }
-        narrow_single(type, step, part, raw + (size_t)i * width);
+    for (ptrdiff_t i = 0; merge->dtype == REEF_F64 && i < count; i++) {
+        number[i] += sign * other[i];
     }
 }
 
@@ -180,9 +166,10 @@ bool rfi_row_counts(const rfi_merge *merge, ptrdiff_t row)
     return merge->weights[row] > 0 && !atomic_load(&merge->spoilt[row]);
 }
 
-static const rfi_tensor *tensor_of(const rfi_merge *merge, const rfi_model *model, ptrdiff_t tensor)
+/* NULL: the row does not count, or its file lacks the tensor. */
+static const rfi_tensor *tensor_of(const rfi_merge *merge, ptrdiff_t row, ptrdiff_t tensor)
 {
-    return model->by_name[merge->rank[tensor]];
+    return rfi_row_counts(merge, row) ? merge->of[tensor * merge->rows + row] : NULL;
 }
 
 /* A type that is that of the plan already. */
@@ -191,15 +178,64 @@ static bool is_plain(const rfi_merge *merge, rfi_type type)
     return type == (merge->dtype == REEF_F64 ? RFI_F64 : RFI_F32);
 }
 
-static reef_status read_row(rfi_merge *merge, rfi_block *block, const rfi_model *model, const rfi_tensor *tensor,
-                            ptrdiff_t m, ptrdiff_t count, bool as_numbers, void *to, reef_error *error)
+reef_status rfi_block_numbers(rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, double *to,
+                              reef_error *error)
 {
+    const rfi_model *model = &merge->models[merge->file_of[row]];
+    size_t width = rfi_type_size(tensor->type);
+    assert(row >= 0 && row < merge->rows && rfi_type_is_real(tensor->type));
+    ptrdiff_t most = merge->row_bytes / (ptrdiff_t)width;
+    for (ptrdiff_t m = 0, part; m < tensor->count; m += part) {
+        part = tensor->count - m < most ? tensor->count - m : most;
+        reef_status status = rfi_model_get(model, tensor, (size_t)m * width, block->raw, (size_t)part * width, error);
+        if (status != REEF_OK) {
+            return status;
+        }
+        if (model->swapped) {
+            swap_bytes(block->raw, part, width);
+        }
+        rfi_widen_to_f64(tensor->type, block->raw, part, to + m);
+    }
+    return REEF_OK;
+}
+
+/* Bytes of a tensor, from what was read ahead if they are few. row -1: the base. */
+static reef_status get(const rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, size_t offset,
+                       void *to, size_t size, reef_error *error)
+{
+    const rfi_model *model = row < 0 ? &merge->base : &merge->models[merge->file_of[row]];
+    const rfi_shard *shard = rfi_model_shard(model, tensor);
+    size_t room = (size_t)merge->ahead_bytes;
+    size_t at = shard->data + tensor->start + offset;
+    assert(offset + size <= tensor->bytes && at + size <= shard->file.size); /* seen to when the file was opened */
+    if (row < 0 || size > room / 2) {
+        return rfi_reader_get(&shard->file, at, to, size, error);
+    }
+    rfi_window *window = &block->windows[row];
+    unsigned char *bytes = block->ahead + (size_t)row * room;
+    if (window->shard != shard || at < window->at || at + size > window->at + window->size) {
+        size_t left = shard->file.size - at;
+        *window = (rfi_window){shard, at, left < room ? left : room};
+        reef_status status = rfi_reader_get(&shard->file, at, bytes, window->size, error);
+        if (status != REEF_OK) {
+            window->shard = NULL;
+            return status;
+        }
+    }
+    memcpy(to, bytes + (at - window->at), size);
+    return REEF_OK;
+}
+
+static reef_status read_row(rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, ptrdiff_t m,
+                            ptrdiff_t count, bool as_numbers, void *to, reef_error *error)
+{
+    const rfi_model *model = row < 0 ? &merge->base : &merge->models[merge->file_of[row]];
     size_t width = rfi_type_size(tensor->type);
     size_t size = (size_t)count * width;
     bool plain = !as_numbers || is_plain(merge, tensor->type);
+    assert(row < merge->rows && fits(merge, tensor, m, count, as_numbers));
     unsigned char *raw = plain ? to : block->raw;
-    reef_status status =
-        rfi_reader_get(&model->file, model->data + tensor->start + (size_t)m * width, raw, size, error);
+    reef_status status = get(merge, block, row, tensor, (size_t)m * width, raw, size, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -207,30 +243,90 @@ static reef_status read_row(rfi_merge *merge, rfi_block *block, const rfi_model 
         swap_bytes(raw, count, width);
     }
     if (!plain && merge->dtype == REEF_F64) {
-        widen_to_double(tensor->type, raw, count, to);
-    } else if (!plain) {
-        widen_to_single(tensor->type, raw, count, to);
+        rfi_widen_to_f64(tensor->type, raw, count, to);
+    } else if (!plain &&
+               !(tensor->type == RFI_F16 && rfi_halves_widen((const uint16_t *)(const void *)raw, count, to))) {
+        rfi_widen_to_f32(tensor->type, raw, count, to);
     }
     atomic_fetch_add_explicit(&merge->done, (long long)size, memory_order_relaxed);
     return REEF_OK;
 }
 
+/* Numbers of the base model into block->base, and off those of all rows. */
+static reef_status subtract_base(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
+                                 reef_error *error)
+{
+    reef_status status = read_row(merge, block, -1, merge->base_of[tensor], m, count, true, block->base, error);
+    if (status == REEF_OK && !all_finite(merge, block->base, count)) {
+        char shown[RFI_SHOWN_SIZE];
+        return rfi_fail(error, REEF_E_NONFINITE, "%s: tensor '%s' holds NaN or Inf, so it is no base",
+                        rfi_path_show(merge->base.path), rfi_shown(merge->base_of[tensor]->name, shown));
+    }
+    for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
+        if (block->rows[l]) {
+            add_numbers(merge, block->bytes + l * merge->row_bytes, block->base, count, -1);
+        }
+    }
+    return status;
+}
+
 reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
                            bool as_numbers, reef_error *error)
 {
+    reef_status going = rfi_merge_go_on(merge, error);
+    if (going != REEF_OK) {
+        return going;
+    }
+    if (as_numbers && merge->pair_of[tensor] >= 0) {
+        return rfi_pair_read(merge, block, merge->pair_of[tensor], m, count, error);
+    }
     for (ptrdiff_t l = 0; l < merge->rows; l++) {
+        const rfi_tensor *theirs = tensor_of(merge, l, tensor);
         block->rows[l] = NULL;
-        if (!rfi_row_counts(merge, l)) {
+        if (!theirs) {
             continue;
         }
-        const rfi_model *model = &merge->models[merge->file_of[l]];
         unsigned char *to = block->bytes + l * merge->row_bytes;
-        reef_status status =
-            read_row(merge, block, model, tensor_of(merge, model, tensor), m, count, as_numbers, to, error);
+        reef_status status = read_row(merge, block, l, theirs, m, count, as_numbers, to, error);
         if (status != REEF_OK) {
             return status;
         }
         block->rows[l] = to;
+    }
+    return as_numbers && merge->base_of ? subtract_base(merge, block, tensor, m, count, error) : REEF_OK;
+}
+
+/* The least number that a type rounds to infinity. */
+static double limit_of(rfi_type type)
+{
+    switch (type) {
+    case RFI_F8_E4M3:
+        return 464;
+    case RFI_F8_E5M2:
+        return 61440;
+    case RFI_F16:
+        return 65520;
+    case RFI_BF16:
+        return 0x1.FFp127;
+    default:
+        return type == RFI_F32 ? 0x1.FFFFFFp127 : (double)INFINITY;
+    }
+}
+
+/* A type that was asked for may be too small for the numbers, and so may one for new factors; otherwise those that the files have cannot be. */
+static reef_status check_range(const rfi_merge *merge, const rfi_tensor *tensor, const void *numbers, ptrdiff_t count,
+                               reef_error *error)
+{
+    char shown[RFI_SHOWN_SIZE];
+    const float *single = numbers;
+    const double *number = numbers;
+    double limit = limit_of(tensor->type);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        double size = fabs(merge->dtype == REEF_F64 ? number[i] : (double)single[i]);
+        if (size >= limit && isfinite(size)) {
+            return rfi_fail(error, REEF_E_RANGE, "tensor '%s' has numbers that are too large for %s (%g); --cast F32",
+                            rfi_shown(tensor->name, shown), rfi_safetensors_type(tensor->type), size);
+        }
     }
     return REEF_OK;
 }
@@ -238,34 +334,57 @@ reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor,
 reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
                             bool as_numbers, reef_error *error)
 {
-    const rfi_model *model = merge->reference;
+    const rfi_model *model = &merge->result;
     const rfi_tensor *t = &model->tensors[tensor];
     size_t width = rfi_type_size(t->type);
     bool plain = !as_numbers || is_plain(merge, t->type);
+    assert(tensor >= 0 && tensor < model->count && fits(merge, t, m, count, as_numbers));
     unsigned char *raw = plain ? block->out : block->raw;
+    if (as_numbers && merge->base_of) {
+        add_numbers(merge, block->out, block->base, count, 1);
+    }
+    reef_status status = as_numbers && (merge->options->cast || merge->pair_of[tensor] >= 0)
+                             ? check_range(merge, t, block->out, count, error)
+                             : REEF_OK;
+    if (status != REEF_OK) {
+        return status;
+    }
     if (!plain && merge->dtype == REEF_F64) {
-        narrow_double(t->type, (const double *)(const void *)block->out, count, raw);
+        rfi_narrow_from_f64(t->type, (const double *)(const void *)block->out, count, raw);
     } else if (!plain) {
-        narrow_single(t->type, (const float *)(const void *)block->out, count, raw);
+        rfi_narrow_from_f32(t->type, (const float *)(const void *)block->out, count, raw);
     }
     if (model->swapped && width > 1) {
         swap_bytes(raw, count, width);
     }
-    return rfi_writer_put(&merge->out, model->data + t->start + (size_t)m * width, raw, (size_t)count * width, error);
+    return rfi_output_put(&merge->out, tensor, (size_t)m * width, raw, (size_t)count * width, error);
 }
 
 void rfi_block_expect(const rfi_merge *merge, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count)
 {
+    if (merge->pair_of[tensor] >= 0) {
+        return; /* read as a whole */
+    }
     for (ptrdiff_t l = 0; l < merge->rows; l++) {
         const rfi_model *model = &merge->models[merge->file_of[l]];
-        if (rfi_row_counts(merge, l)) {
-            const rfi_tensor *t = tensor_of(merge, model, tensor);
+        const rfi_tensor *t = tensor_of(merge, l, tensor);
+        if (t) {
             ptrdiff_t width = (ptrdiff_t)rfi_type_size(t->type);
             ptrdiff_t most = expect_bytes / width;
-            rfi_reader_expect(&model->file, model->data + t->start + (size_t)(m * width),
+            const rfi_shard *shard = rfi_model_shard(model, t);
+            if (count * width < expect_least) {
+                continue;
+            }
+            rfi_reader_expect(&shard->file, shard->data + t->start + (size_t)(m * width),
                               (size_t)((count < most ? count : most) * width));
         }
     }
+}
+
+reef_status rfi_merge_go_on(const rfi_merge *merge, reef_error *error)
+{
+    bool stop = merge->options->stop && *merge->options->stop;
+    return stop ? rfi_fail(error, REEF_E_FILE, "stopped before it was done; nothing was written") : REEF_OK;
 }
 
 void rfi_merge_tell(rfi_merge *merge)

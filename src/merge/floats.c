@@ -1,227 +1,168 @@
-/* The aggregation of the floating-point tensors, streamed: the loop of reef/agg.h over blocks.
+/* The aggregation of the floating-point tensors, block by block.
  *
  * One plan for all tensors, or one per tensor. If a block holds NaN or Inf and the policy is to drop the row, all files are searched for
  * such values, and everything starts again without the files that hold any: a file counts as a whole or not at all, for every tensor. */
 #include "merge/merge.h"
 
-#include "agg/pipeline.h"
+#include "agg/driver.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "io/file.h"
-#include "io/lines.h"
+#include "base/text.h"
 #include "num/treesum.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-typedef enum pass_kind { OBSERVE, COMBINE, SEARCH } pass_kind;
-
-/* One pass over the segments [first, first + count) of the model, which are the plan's segments 0, 1, ... */
-typedef struct pass {
-    rfi_task task;
-    pass_kind kind;
-    reef_plan *plan; /* NULL in a search */
+/* Segments [first, first + count) of the model are segments 0, 1, ... of a plan. */
+typedef struct range {
+    rfi_merge *merge;
     ptrdiff_t first, count;
-    ptrdiff_t grain, unit; /* coordinates of a part; of a piece */
-    ptrdiff_t *parts;      /* count + 1: number of each segment's first part */
-} pass;
+} range;
 
-static ptrdiff_t parts_of(const pass *p, ptrdiff_t segment)
+/* ---- source and sink ---- */
+
+/* Into the worker's block. */
+static reef_status load(const range *r, const rfi_stretch *at, reef_error *error)
 {
-    return (p->task.merge->lengths[p->first + segment] - 1) / p->grain + 1;
-}
-
-/* The segment that a part belongs to. */
-static ptrdiff_t segment_of(const pass *p, ptrdiff_t part)
-{
-    ptrdiff_t low = 0;
-    ptrdiff_t high = p->count;
-    while (high - low > 1) {
-        ptrdiff_t middle = low + (high - low) / 2;
-        if (p->parts[middle] <= part) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-/* Marks the rows with NaN or Inf. */
-static void search_block(rfi_merge *merge, const rfi_block *block, ptrdiff_t count)
-{
-    for (ptrdiff_t l = 0; l < merge->rows; l++) {
-        const float *single = block->rows[l];
-        const double *number = block->rows[l];
-        for (ptrdiff_t m = 0; block->rows[l] && m < count; m++) {
-            if (!(merge->dtype == REEF_F64 ? isfinite(number[m]) : isfinite(single[m]))) {
-                atomic_store(&merge->spoilt[l], true);
-                break;
-            }
-        }
-    }
-}
-
-static reef_status handle(pass *p, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1, reef_error *error)
-{
-    rfi_merge *merge = p->task.merge;
-    rfi_block *block = &merge->blocks[worker];
-    ptrdiff_t tensor = merge->segment[p->first + segment];
-    reef_status status = rfi_block_read(merge, block, tensor, m0, m1 - m0, true, error);
-    if (status != REEF_OK) {
-        return status;
-    }
-    if (p->kind == SEARCH) {
-        search_block(merge, block, m1 - m0);
-        return REEF_OK;
-    }
-    if (p->kind == OBSERVE) {
-        return reef_plan_observe(p->plan, worker, segment, m0, m1, block->rows, error);
-    }
-    status = reef_plan_combine(p->plan, worker, segment, m0, m1, block->rows, block->out, error);
-    if (status != REEF_OK || reef_plan_suspect(p->plan)) {
-        return status;
-    }
-    return rfi_block_write(merge, block, tensor, m0, m1 - m0, true, error);
-}
-
-/* After a failure nothing more is read, except that squared distances may overflow because of a row with NaN further on. */
-static bool is_over(pass *p)
-{
-    int status = atomic_load(&p->task.status);
-    return (status != REEF_OK && status != REEF_E_FAR) || (p->plan && reef_plan_suspect(p->plan));
-}
-
-static void run_part(void *job, ptrdiff_t part, ptrdiff_t worker)
-{
-    pass *p = job;
-    rfi_merge *merge = p->task.merge;
-    ptrdiff_t segment = segment_of(p, part);
-    ptrdiff_t length = merge->lengths[p->first + segment];
-    ptrdiff_t from = (part - p->parts[segment]) * p->grain;
-    ptrdiff_t to = length - from > p->grain ? from + p->grain : length;
-    ptrdiff_t width = merge->dtype == REEF_F64 ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(float);
-    ptrdiff_t step = merge->row_bytes / width / p->unit * p->unit;
-    reef_error error;
-    if (is_over(p)) {
-        return;
-    }
-    rfi_block_expect(merge, merge->segment[p->first + segment], from, to - from);
-    for (ptrdiff_t m = from; m < to && !is_over(p);) {
-        ptrdiff_t end = step > 0 && to - m > step ? m + step : to;
-        reef_status status = handle(p, worker, segment, m, end, &error);
-        if (status != REEF_OK) {
-            rfi_task_fail(&p->task, status, &error);
-        }
-        m = end;
-        if (worker == 0) {
-            rfi_merge_tell(merge);
-        }
-    }
-}
-
-static reef_status run_pass(pass *p, pass_kind kind, reef_error *error)
-{
-    p->kind = kind;
-    p->parts[0] = 0;
-    for (ptrdiff_t s = 0; s < p->count; s++) {
-        p->parts[s + 1] = p->parts[s] + parts_of(p, s);
-    }
-    return rfi_task_run(&p->task, p->parts[p->count], run_part, error);
-}
-
-/* ---- one plan ---- */
-
-/* Leaves out the files that are known to hold NaN or Inf, the way the plan does it: they are shown to it once more. */
-static reef_status drop_known(pass *p, reef_error *error)
-{
-    rfi_merge *merge = p->task.merge;
-    static const double zero = 0;
-    static const double not_finite = NAN;
-    static const float single_not_finite = NAN;
-    const void **rows = merge->blocks[0].rows;
-    bool any = false;
-    for (ptrdiff_t l = 0; l < merge->rows; l++) {
-        bool spoilt = atomic_load(&merge->spoilt[l]);
-        any = any || spoilt;
-        rows[l] = &zero;
-        if (spoilt) {
-            rows[l] = merge->dtype == REEF_F64 ? (const void *)&not_finite : (const void *)&single_not_finite;
-        }
-    }
-    if (!any) {
-        return REEF_OK;
-    }
-    reef_status status = reef_plan_scan(p->plan, 0, 0, 1, rows, error);
-    return status == REEF_OK ? reef_plan_drop(p->plan, error) : status;
-}
-
-/* Observe, solve and combine. Comes back early, whatever the status, once the plan has a suspect. */
-static reef_status run_plan(pass *p, reef_report *report, reef_error *error)
-{
-    reef_input input = {.weights = p->task.merge->weights};
-    reef_status status = reef_plan_begin(p->plan, &input, report, error);
-    if (status == REEF_OK) {
-        status = drop_known(p, error);
-    }
-    for (ptrdiff_t i = 0; status == REEF_OK && i < reef_plan_passes(p->plan); i++) {
-        status = run_pass(p, OBSERVE, error);
-        if (status == REEF_OK && !reef_plan_suspect(p->plan)) {
-            status = reef_plan_solve(p->plan, error);
-        }
-        if (reef_plan_suspect(p->plan)) {
-            return status;
-        }
-    }
-    if (status == REEF_OK) {
-        status = run_pass(p, COMBINE, error);
-    }
-    if (status == REEF_OK && !reef_plan_suspect(p->plan)) {
-        status = reef_plan_end(p->plan, error);
+    rfi_merge *merge = r->merge;
+    ptrdiff_t tensor = merge->segment[r->first + at->segment];
+    reef_status status =
+        rfi_block_read(merge, &merge->blocks[at->worker], tensor, at->m0, at->m1 - at->m0, true, error);
+    if (at->worker == 0) {
+        rfi_merge_tell(merge);
     }
     return status;
 }
+
+static reef_status read_block(void *user, const rfi_stretch *at, const void **rows, reef_error *error)
+{
+    const rfi_merge *merge = ((const range *)user)->merge;
+    reef_status status = load(user, at, error);
+    memcpy(rows, merge->blocks[at->worker].rows, (size_t)merge->rows * sizeof *rows);
+    return status;
+}
+
+static void expect_part(void *user, const rfi_stretch *part)
+{
+    const range *r = user;
+    rfi_block_expect(r->merge, r->merge->segment[r->first + part->segment], part->m0, part->m1 - part->m0);
+}
+
+static void *place(void *user, const rfi_stretch *at)
+{
+    return ((const range *)user)->merge->blocks[at->worker].out;
+}
+
+static reef_status write_block(void *user, const rfi_stretch *at, reef_error *error)
+{
+    const range *r = user;
+    rfi_merge *merge = r->merge;
+    assert(at->segment < r->count && at->worker < merge->workers);
+    ptrdiff_t tensor = merge->segment[r->first + at->segment];
+    ptrdiff_t pair = merge->pair_of[tensor];
+    if (pair >= 0) {
+        return rfi_pair_write(merge, &merge->blocks[at->worker], pair, at->m0, at->m1 - at->m0, error);
+    }
+    return rfi_block_write(merge, &merge->blocks[at->worker], tensor, at->m0, at->m1 - at->m0, true, error);
+}
+
+/* Coordinates of a block, whole units of them. */
+static ptrdiff_t block_length(const rfi_merge *merge, ptrdiff_t unit)
+{
+    return merge->row_bytes / (ptrdiff_t)rfi_dtype_size(merge->dtype) / unit * unit;
+}
+
+/* ---- one plan ---- */
 
 /* Adds a plan's report to that of the merge, by the number of its coordinates. */
 static void add_report(rfi_merge *merge, const reef_report *report, double numbers)
 {
     for (ptrdiff_t l = 0; l < merge->rows; l++) {
-        merge->trust[l] += numbers * reef_report_trust(report)[l];
-        merge->rejected[l] += numbers * reef_report_rejected(report)[l];
+        bool took_part = merge->weights[l] <= 0 || merge->present[l] > 0; /* without any weight: as the plan has it */
+        merge->trust[l] += took_part ? numbers * reef_report_trust(report)[l] : 0;
+        merge->rejected[l] += took_part ? numbers * reef_report_rejected(report)[l] : 0;
+        merge->numbers[l] += took_part ? numbers : 0;
     }
     merge->report.centre_share += numbers * reef_report_centre_share(report);
     merge->report.masked += reef_report_masked(report);
     merge->report.unconverged += reef_report_unconverged(report);
 }
 
-/* One plan over some segments; *suspect: it has met NaN or Inf, and its result is void. */
-static reef_status aggregate(pass *p, reef_report *report, bool *suspect, reef_error *error)
+/* *suspect: the files hold NaN or Inf, and the result is void. */
+static reef_status run_plan(range *r, reef_plan *plan, reef_report *report, bool *suspect, reef_error *error)
 {
-    rfi_merge *merge = p->task.merge;
-    double numbers = 0;
+    rfi_merge *merge = r->merge;
+    reef_input input = {.weights = merge->present, .ids = merge->state ? merge->ids : NULL, .state = merge->state};
+    reef_status status = reef_plan_begin(plan, &input, report, error);
+    const rfi_drive drive = {.plan = plan,
+                             .user = r,
+                             .read = read_block,
+                             .expect = expect_part,
+                             .place = place,
+                             .write = write_block,
+                             .workers = merge->workers,
+                             .step = block_length(merge, reef_plan_piece(plan)),
+                             .without = merge->left_out,
+                             .suspect = suspect};
+    if (status != REEF_OK) {
+        return status;
+    }
+    return rfi_drive_run(&drive, error);
+}
+
+/* A plan for some segments. Tensors by themselves of the same length share one: models have many of few shapes. */
+static reef_status find_plan(const range *r, reef_plan **plan, reef_error *error)
+{
+    rfi_merge *merge = r->merge;
     reef_shape shape = {.rows = merge->rows,
-                        .segments = p->count,
-                        .lengths = merge->lengths + p->first,
+                        .segments = r->count,
+                        .lengths = merge->lengths + r->first,
                         .dtype = merge->dtype,
                         .workers = merge->workers};
-    reef_status status = reef_plan_create(&p->plan, merge->agg, &shape, error);
+    ptrdiff_t length = r->count == 1 ? shape.lengths[0] : 0;
+    assert(shape.lengths[0] >= 1);
+    rfi_kept_plan *kept = &merge->plans[length % RFI_PLANS];
+    if (kept->plan && kept->length == length && length > 0) {
+        *plan = kept->plan;
+        return REEF_OK;
+    }
+    reef_plan_destroy(&kept->plan);
+    reef_status status = reef_plan_create(&kept->plan, merge->agg, &shape, error);
+    kept->length = length;
+    *plan = kept->plan;
+    return status;
+}
+
+static reef_status aggregate(range *r, reef_report *report, bool *suspect, reef_error *error)
+{
+    rfi_merge *merge = r->merge;
+    reef_plan *plan = NULL;
+    double numbers = 0;
+    assert(r->count == 1 || (r->first == 0 && r->count == merge->whole)); /* one plan for all, or one per tensor */
+    assert(r->first + r->count <= merge->segments);
+    for (ptrdiff_t l = 0; l < merge->rows; l++) { /* whoever lacks a tensor has no weight in it */
+        bool has = merge->of[merge->segment[r->first] * merge->rows + l] != NULL;
+        merge->present[l] = has ? merge->weights[l] : 0;
+    }
+    if (report && merge->by_tensor) {
+        reef_report_keep_segments(report, merge->by_tensor + r->first * merge->rows);
+    }
+    reef_status status = find_plan(r, &plan, error);
     if (status == REEF_OK) {
-        status = rfi_blocks_create(merge, reef_plan_piece(p->plan), error);
+        status = rfi_blocks_create(merge, reef_plan_piece(plan), error);
     }
     if (status == REEF_OK) {
-        p->grain = reef_plan_grain(p->plan);
-        p->unit = reef_plan_piece(p->plan);
-        merge->total += p->first == 0 ? (double)(reef_plan_passes(p->plan) + 1) * merge->bytes : 0;
-        status = run_plan(p, report, error);
-        *suspect = reef_plan_suspect(p->plan);
+        merge->total += r->first == 0 ? (double)(reef_plan_passes(plan) + 1) * merge->bytes : 0;
+        status = run_plan(r, plan, report, suspect, error);
     }
-    for (ptrdiff_t s = 0; s < p->count; s++) {
-        numbers += (double)shape.lengths[s];
+    for (ptrdiff_t s = 0; s < r->count; s++) {
+        numbers += (double)merge->lengths[r->first + s];
     }
     if (report && status == REEF_OK && !*suspect) {
         add_report(merge, report, numbers);
     }
-    reef_plan_destroy(&p->plan);
     return status;
 }
 
@@ -231,89 +172,187 @@ static void forget_report(rfi_merge *merge)
 {
     memset(merge->trust, 0, (size_t)merge->rows * sizeof *merge->trust);
     memset(merge->rejected, 0, (size_t)merge->rows * sizeof *merge->rejected);
+    memset(merge->numbers, 0, (size_t)merge->rows * sizeof *merge->numbers);
     merge->report.centre_share = 0;
     merge->report.masked = 0;
     merge->report.unconverged = 0;
 }
 
-static reef_status attempt(rfi_merge *merge, pass *p, reef_report *report, bool *suspect, reef_error *error)
+static reef_status attempt(rfi_merge *merge, reef_report *report, bool *suspect, reef_error *error)
 {
-    ptrdiff_t step = merge->options->per_tensor ? 1 : merge->segments;
+    range r = {.merge = merge};
     reef_status status = REEF_OK;
     forget_report(merge);
+    rfi_pairs_reset(merge);
     *suspect = false;
-    for (p->first = 0; status == REEF_OK && !*suspect && p->first < merge->segments; p->first += step) {
-        p->count = step;
-        status = aggregate(p, report, suspect, error);
+    for (; status == REEF_OK && !*suspect && r.first < merge->segments; r.first += r.count) {
+        bool together = r.first < merge->whole && !merge->options->per_tensor;
+        r.count = together ? merge->whole : 1;
+        status = aggregate(&r, report, suspect, error);
     }
     return status;
 }
 
-/* Which files hold NaN or Inf, and what that means. */
-static reef_status find_spoilt(rfi_merge *merge, pass *p, reef_error *error)
+/* Marks the rows with NaN or Inf. */
+static reef_status search_block(void *user, const rfi_stretch *at, reef_error *error)
 {
-    p->first = 0;
-    p->count = merge->segments;
-    p->grain = (ptrdiff_t)RFI_TILE * 64;
-    p->unit = 1;
-    merge->total += merge->bytes;
-    reef_status status = run_pass(p, SEARCH, error);
+    rfi_merge *merge = ((const range *)user)->merge;
+    const void *const *rows = merge->blocks[at->worker].rows;
+    reef_status status = load(user, at, error);
     for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
-        if (!atomic_load(&merge->spoilt[l])) {
+        const float *single = rows[l];
+        const double *number = rows[l];
+        for (ptrdiff_t m = 0; rows[l] && m < at->m1 - at->m0; m++) {
+            if (!(merge->dtype == REEF_F64 ? isfinite(number[m]) : isfinite(single[m]))) {
+                atomic_store(&merge->spoilt[l], true);
+                break;
+            }
+        }
+    }
+    return status;
+}
+
+static reef_status search(rfi_merge *merge, reef_error *error)
+{
+    const ptrdiff_t grain = (ptrdiff_t)RFI_TILE * 64;
+    range all = {merge, 0, merge->segments};
+    ptrdiff_t *parts = rfi_allocate_many(merge->context, merge->segments + 1, sizeof *parts);
+    if (!parts) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td tensors", merge->segments);
+    }
+    rfi_walk_parts(merge->lengths, merge->segments, grain, parts);
+    const rfi_walk walk = {.context = merge->context,
+                           .workers = merge->workers,
+                           .segments = merge->segments,
+                           .lengths = merge->lengths,
+                           .parts = parts,
+                           .grain = grain,
+                           .step = block_length(merge, 1),
+                           .to = PTRDIFF_MAX,
+                           .user = &all,
+                           .enter = expect_part,
+                           .visit = search_block};
+    merge->total += merge->bytes;
+    reef_status status = rfi_walk_run(&walk, error);
+    rfi_release(merge->context, parts);
+    return status;
+}
+
+/* Which files hold NaN or Inf, and what that means. */
+static reef_status find_spoilt(rfi_merge *merge, reef_error *error)
+{
+    reef_status status = search(merge, error);
+    for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
+        merge->left_out[l] = atomic_load(&merge->spoilt[l]);
+        if (!merge->left_out[l]) {
             continue;
         }
         reef_merge_file *fate = &merge->fates[merge->file_of[l]];
         reef_error sentence;
         (void)rfi_fail(&sentence, REEF_E_NONFINITE, "%s: holds NaN or Inf",
-                       rfi_path_show(merge->models[merge->file_of[l]].file.path));
+                       rfi_path_show(merge->models[merge->file_of[l]].path));
         fate->reason = REEF_MERGE_NONFINITE;
         memcpy(fate->why, sentence.text, sizeof fate->why);
-        if (merge->agg->nan == RFI_NAN_ERROR) {
+        if (rfi_agg_refuses_nan(merge->agg)) {
             return rfi_fail(error, REEF_E_NONFINITE, "%s, and the policy is nan=error", sentence.text);
         }
     }
     return status;
 }
 
-static reef_status run_attempts(rfi_merge *merge, pass *p, reef_report *report, reef_error *error)
+static reef_status run_attempts(rfi_merge *merge, reef_report *report, reef_error *error)
 {
     bool suspect = false;
-    reef_status status = attempt(merge, p, report, &suspect, error);
+    reef_status status = attempt(merge, report, &suspect, error);
     if (suspect) { /* whatever the status: it may come from the bad values */
-        status = find_spoilt(merge, p, error);
+        status = find_spoilt(merge, error);
         if (status == REEF_OK) {
-            status = attempt(merge, p, report, &suspect, error);
+            status = attempt(merge, report, &suspect, error);
         }
         if (status == REEF_OK && suspect) {
             return rfi_fail(error, REEF_E_FILE, "a file has changed while it was read");
         }
     }
-    double numbers = (double)merge->report.numbers;
     for (ptrdiff_t l = 0; l < merge->rows; l++) {
+        double numbers = merge->numbers[l] > 0 ? merge->numbers[l] : 1;
         merge->trust[l] /= numbers;
         merge->rejected[l] /= numbers;
     }
-    merge->report.centre_share /= numbers;
+    merge->report.centre_share /= (double)merge->report.numbers;
+    merge->report.pair_error = merge->pair_size > 0 ? sqrt(merge->pair_miss / merge->pair_size) : 0;
     return status;
 }
 
 reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
 {
     reef_report *report = NULL;
-    pass p = {.task = {.merge = merge}};
+    reef_status status = REEF_OK;
     if (merge->segments == 0) {
         return REEF_OK;
     }
-    p.parts = rfi_allocate_many(merge->context, merge->segments + 1, sizeof *p.parts);
-    reef_status status =
-        p.parts ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for %td tensors", merge->segments);
-    if (status == REEF_OK && !merge->options->no_trust) {
-        status = reef_report_create_in(merge->context, &report, merge->rows, error);
+    status = rfi_merge_recall(merge, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    assert(!merge->state || merge->segments == merge->whole); /* a memory is that of whole models */
+    if (!merge->options->no_trust) {
+        status = reef_report_create(merge->context, &report, merge->rows, error);
+    }
+    if (status == REEF_OK && report && merge->options->tensor) {
+        merge->by_tensor =
+            rfi_allocate_many(merge->context, merge->segments, (size_t)merge->rows * sizeof *merge->by_tensor);
+        status = merge->by_tensor ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for trust by tensor");
     }
     if (status == REEF_OK) {
-        status = run_attempts(merge, &p, report, error);
+        status = run_attempts(merge, report, error);
+    }
+    for (ptrdiff_t i = 0; i < RFI_PLANS; i++) {
+        reef_plan_destroy(&merge->plans[i].plan);
     }
     reef_report_destroy(&report);
-    rfi_release(merge->context, p.parts);
     return status;
+}
+
+/* ---- trust by tensor ---- */
+
+/* A name without bytes that end a text or that a terminal would obey. */
+static void print_name(rfi_slice name, char *text)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        text[i] = name.text[i];
+        if (text[i] == '\0') {
+            text[i] = '?';
+        }
+    }
+    text[name.length] = '\0';
+    rfi_hide_control(text);
+}
+
+reef_status rfi_merge_tell_tensors(const rfi_merge *merge, reef_error *error)
+{
+    const rfi_tensor *tensors = merge->result.tensors;
+    size_t longest = 0;
+    for (ptrdiff_t s = 0; merge->by_tensor && s < merge->segments; s++) {
+        size_t length = tensors[merge->segment[s]].name.length;
+        longest = length > longest ? length : longest;
+    }
+    char *name = merge->by_tensor ? rfi_allocate(merge->context, longest + 1) : NULL;
+    double *trust = merge->by_tensor ? rfi_allocate_many(merge->context, merge->files, sizeof *trust) : NULL;
+    bool room = !merge->by_tensor || (name && trust);
+    for (ptrdiff_t s = 0; merge->by_tensor && room && s < merge->segments; s++) {
+        for (ptrdiff_t i = 0; i < merge->files; i++) {
+            trust[i] = NAN;
+        }
+        for (ptrdiff_t l = 0; l < merge->rows; l++) {
+            if (rfi_row_counts(merge, l) && merge->of[merge->segment[s] * merge->rows + l]) {
+                trust[merge->file_of[l]] = merge->by_tensor[s * merge->rows + l];
+            }
+        }
+        ptrdiff_t pair = merge->pair_of[merge->segment[s]];
+        print_name(pair < 0 ? tensors[merge->segment[s]].name : rfi_pair_name(merge, pair), name);
+        merge->options->tensor(merge->options->user, name, merge->lengths[s], trust);
+    }
+    rfi_release(merge->context, trust);
+    rfi_release(merge->context, name);
+    return room ? REEF_OK : rfi_fail(error, REEF_E_NOMEM, "no memory for trust by tensor");
 }

@@ -8,16 +8,18 @@
 #ifndef RFI_NUM_BLAS_H
 #define RFI_NUM_BLAS_H
 
+#include <reef/status.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* "OpenBLAS", "BLAS" or "plain C". */
 const char *rfi_blas_name(void);
 
-/* Tells OpenBLAS to use the calling thread alone, as is right within threads of our own; for the whole process, until it is
- * told otherwise. To be called before the first product by whoever creates something that computes with them; nothing
- * happens with another BLAS or none. */
-void rfi_blas_single_thread(void);
+/* Loads the BLAS, if the library was built with one, and tells OpenBLAS to use the calling thread alone, as is right within threads of
+ * our own. To be called before the first product by whoever creates something that computes with them; from any thread, any number of
+ * times. REEF_E_NOMEM: `ulimit -v` leaves too little for it; REEF_E_FILE: it is not there. Never the plain loops instead: bits must not
+ * depend on what happens to be there. */
+reef_status rfi_blas_load(reef_error *error);
 
 /* C = alpha op(A) op(B) + beta C, op(A) m x k, op(B) k x n, C m x n; op transposes if `ta` (`tb`). lda, ldb, ldc: elements
  * from one stored row to the next. C is not read if beta = 0, A and B are not read if alpha = 0 or k = 0. C must not overlap

@@ -9,6 +9,7 @@
  */
 #include "num/gamma.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define LN2_HIGH 0x1.62e42fefa3800p-1 /* ln 2, the last 11 bits zero: products with exponents are exact */
@@ -20,6 +21,7 @@ enum { LOG_TERMS = 24, EXP_TERMS = 18 };
 /* x = 2^e m with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh t, t = (m - 1) / (m + 1), |t| < 0.172. */
 double rfi_exact_log(double x)
 {
+    assert(x > 0 && isfinite(x));
     int e = 0;
     double m = frexp(x, &e); /* exact, as ldexp below */
     if (m < SQRT_HALF) {
@@ -38,6 +40,7 @@ double rfi_exact_log(double x)
 /* x = k ln 2 + r with |r| <= ln(2) / 2 (k rounded towards zero would do as well, with more terms). */
 double rfi_exact_exp(double x)
 {
+    assert(x <= 0);
     if (!(x > -700)) {
         return 0;
     }
@@ -88,6 +91,7 @@ double rfi_rng_log_gamma(rfi_rng *rng, double shape)
 
 void rfi_rng_dirichlet(rfi_rng *rng, double alpha, double *share, ptrdiff_t n)
 {
+    assert(n >= 1 && alpha > 0);
     double largest = -INFINITY;
     double sum = 0;
     for (ptrdiff_t i = 0; i < n; i++) {

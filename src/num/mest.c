@@ -17,6 +17,7 @@
  */
 #include "num/mest.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Bold phase: Newton with a loose guard and steps of at most one scale; afterwards monotone descent. */
@@ -116,6 +117,7 @@ static double clamp(double value, double limit)
 
 rfi_location rfi_mest_solve(const rfi_mest *est, const double *x, const double *a, ptrdiff_t n, double start, double s)
 {
+    assert(n >= 1 && s >= 0 && isfinite(start));
     /* A step towards a value that is heard, and not longer than R, cannot lose sight of it. */
     const double longest = fmin(1.0, est->c) * s;
     rfi_location at = {start, 0, false};

@@ -1,4 +1,4 @@
-/* Keys of streams of normals; the numbers are made in num/kernels/normals.h. */
+/* Keys of streams of normals; the numbers are made in num/kernels/normals_tmpl.h. */
 #include "num/normal.h"
 
 #include "num/rng.h"

@@ -9,8 +9,32 @@
  */
 #include "num/order.h"
 
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+
 /* Below this length insertion sort wins over partitioning. */
 #define SMALL 16
+
+#ifndef NDEBUG
+static bool all_numbers(const double *x, ptrdiff_t n)
+{
+    bool numbers = true;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        numbers = numbers && !isnan(x[i]);
+    }
+    return numbers;
+}
+
+static bool is_sorted(const double *x, const ptrdiff_t *order, ptrdiff_t n)
+{
+    bool sorted = true;
+    for (ptrdiff_t i = 1; i < n; i++) {
+        sorted = sorted && (order ? x[order[i - 1]] <= x[order[i]] : x[i - 1] <= x[i]);
+    }
+    return sorted;
+}
+#endif
 
 static void swap(double *x, ptrdiff_t i, ptrdiff_t j)
 {
@@ -124,11 +148,13 @@ static void intro_sort(double *x, ptrdiff_t n, int depth)
 
 void rfi_sort(double *x, ptrdiff_t n)
 {
+    assert(n >= 0 && all_numbers(x, n));
     intro_sort(x, n, depth_limit(n));
 }
 
 void rfi_sort_pairs(double *x, double *a, ptrdiff_t n)
 {
+    assert(n >= 0 && all_numbers(x, n));
     heap_sort(x, a, n);
 }
 
@@ -145,6 +171,7 @@ static void merge_runs(const double *x, const ptrdiff_t *from, ptrdiff_t lo, ptr
 
 void rfi_argsort(const double *x, ptrdiff_t n, ptrdiff_t *order, ptrdiff_t *spare)
 {
+    assert(n >= 0 && all_numbers(x, n));
     ptrdiff_t *from = order;
     ptrdiff_t *to = spare;
     for (ptrdiff_t i = 0; i < n; i++)
@@ -198,11 +225,13 @@ static double middle(double lower, double upper, rfi_median_kind kind)
 
 double rfi_median_sorted(const double *x, ptrdiff_t n, rfi_median_kind kind)
 {
+    assert(n >= 1 && is_sorted(x, NULL, n));
     return middle(x[(n - 1) / 2], x[n / 2], kind);
 }
 
 double rfi_median(double *x, ptrdiff_t n, rfi_median_kind kind)
 {
+    assert(n >= 1 && all_numbers(x, n));
     const ptrdiff_t half = n / 2;
     select_kth(x, n, half);
     if (n % 2 == 1)
@@ -231,6 +260,7 @@ static void add(exact_sum *total, double value)
 void rfi_wmedian_ranks(const double *a, const ptrdiff_t *order, ptrdiff_t n, double half_tol, ptrdiff_t *lower,
                        ptrdiff_t *upper)
 {
+    assert(n >= 1);
     exact_sum total = {0.0, 0.0};
     for (ptrdiff_t j = 0; j < n; j++)
         add(&total, a[j]);
@@ -256,6 +286,7 @@ void rfi_wmedian_ranks(const double *a, const ptrdiff_t *order, ptrdiff_t n, dou
 double rfi_wmedian(const double *x, const double *a, const ptrdiff_t *order, ptrdiff_t n, double half_tol,
                    rfi_median_kind kind)
 {
+    assert(n >= 1 && is_sorted(x, order, n));
     ptrdiff_t lower;
     ptrdiff_t upper;
     rfi_wmedian_ranks(a, order, n, half_tol, &lower, &upper);

@@ -1,6 +1,6 @@
 /* Order statistics of one column: sorting, medians, weighted medians.
  *
- * All functions work on finite values; callers remove NaN and Inf first.
+ * No value is NaN: callers remove those first. Infinities have their place in the order (squared distances to far rows).
  * None of them allocates. Notation: n values x_0..x_{n-1}, weights a_0..a_{n-1} > 0.
  */
 #ifndef RFI_NUM_ORDER_H

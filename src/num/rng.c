@@ -7,6 +7,7 @@
  */
 #include "num/rng.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define PHILOX_M0 UINT32_C(0xD2511F53)
@@ -97,6 +98,7 @@ double rfi_rng_normal(rfi_rng *rng)
 /* Lemire (2019): the high word of a product is uniform once the few low words that occur too often are refused. */
 uint32_t rfi_rng_below(rfi_rng *rng, uint32_t bound)
 {
+    assert(bound >= 1);
     const uint32_t refused = (0u - bound) % bound;
     uint64_t product;
     do
@@ -118,6 +120,7 @@ void rfi_rng_permutation(rfi_rng *rng, ptrdiff_t *order, ptrdiff_t n)
  * than four steps on average. */
 ptrdiff_t rfi_permuted(uint64_t key, ptrdiff_t n, ptrdiff_t i)
 {
+    assert(i >= 0 && i < n && (uint64_t)n < UINT64_C(1) << 62);
     enum { ROUNDS = 6 };
     int half = 1;
     while ((uint64_t)n > UINT64_C(1) << (2 * half)) {

@@ -21,6 +21,7 @@
 #define RFI_PURPOSE_AGENT UINT64_C(0x6167656E)         /* what differs between agents: noise, covariance, own optimum */
 #define RFI_PURPOSE_BATCH UINT64_C(0x62617463)         /* which samples a mini-batch has */
 #define RFI_PURPOSE_START UINT64_C(0x73746172)         /* where learning starts */
+#define RFI_PURPOSE_LOWRANK UINT64_C(0x6C6F7772)       /* where the search for directions of a matrix starts */
 
 /* One stream: everything but the block number is fixed. */
 typedef struct rfi_rng {

@@ -11,6 +11,7 @@
 
 #include "num/mest.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -47,6 +48,7 @@ double rfi_mad_factor(rfi_scale_kind kind, double n)
 
 double rfi_mad(const double *x, ptrdiff_t n, double centre, double *spare)
 {
+    assert(n >= 1);
     for (ptrdiff_t l = 0; l < n; l++)
         spare[l] = fabs(x[l] - centre);
     return rfi_median(spare, n, RFI_MEDIAN_AVERAGE);
@@ -55,6 +57,7 @@ double rfi_mad(const double *x, ptrdiff_t n, double centre, double *spare)
 double rfi_wmad(const double *x, const double *a, ptrdiff_t n, double centre, double half_tol, double *spare,
                 ptrdiff_t *order, ptrdiff_t *order_spare)
 {
+    assert(n >= 1);
     for (ptrdiff_t l = 0; l < n; l++)
         spare[l] = fabs(x[l] - centre);
     rfi_argsort(spare, n, order, order_spare);
@@ -115,6 +118,7 @@ static double kth_difference(const double *sorted, ptrdiff_t n, int64_t k)
 
 double rfi_qn(const double *x, ptrdiff_t n, double *spare)
 {
+    assert(n >= 1);
     if (n < 2)
         return 0.0;
     for (ptrdiff_t l = 0; l < n; l++)
@@ -257,6 +261,7 @@ static column sorted_column(const double *x, const double *a, ptrdiff_t n, doubl
 
 double rfi_s_estimate(const double *x, const double *a, ptrdiff_t n, double *location, double *spare)
 {
+    assert(n >= 1);
     const column col = sorted_column(x, a, n, spare);
     if (half_coincides(&col, location))
         return 0.0;

@@ -11,6 +11,7 @@
  */
 #include "num/special.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 
@@ -85,6 +86,7 @@ static double gamma_q_fraction(double a, double x)
 
 double rfi_gamma_p(double a, double x)
 {
+    assert(a > 0 && x >= 0);
     if (!(x > 0.0))
         return 0.0;
     if (x < a + 1.0)
@@ -105,6 +107,7 @@ static double gamma_median_series(double a)
  * and the density is almost flat there, so the steps shrink quadratically from the first. */
 double rfi_chi_median(double dof)
 {
+    assert(dof >= 1);
     const double a = 0.5 * dof;
     double x = gamma_median_series(a);
     if (a < 200.0) {

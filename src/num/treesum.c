@@ -1,6 +1,7 @@
 /* Canonical pairwise sums. memory row 0 is the leaf, row 1 + j the waiting subtree of level j. */
 #include "num/treesum.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ double *rfi_treesum_leaf(rfi_treesum *sum)
 
 void rfi_treesum_push(rfi_treesum *sum)
 {
+    assert(sum->length >= 1);
     int level = 0;
     while (sum->filled >> level & 1) {
         add_to_left(row(sum, level), sum->memory, sum->length);
@@ -70,6 +72,7 @@ void rfi_treesum_finish(rfi_treesum *sum, double *out)
 
 void rfi_treesum_slots(double *slots, ptrdiff_t count, ptrdiff_t length)
 {
+    assert(count >= 1 && length >= 1);
     for (ptrdiff_t step = 1; step < count; step *= 2) {
         for (ptrdiff_t i = 0; i + step < count; i += 2 * step) {
             double *left = slots + i * length;

@@ -76,34 +76,18 @@ static const reef_field option_fields[] = {
      .help = "append a feature that is always 1"},
 };
 
-static const rfi_source *const sources[] = {
-#define RFI_SOURCE(name) &rfi_source_##name,
+static const reef_kind *const sources[] = {
+#define RFI_SOURCE(name) &rfi_source_##name.kind,
 #include "problem/source_list.h"
 #undef RFI_SOURCE
 };
 
-static const reef_kind *kind_of(const void *user, ptrdiff_t index)
-{
-    (void)user;
-    return &sources[index]->kind;
-}
-
-static const char *name_of(const void *user, ptrdiff_t index)
-{
-    return kind_of(user, index)->name;
-}
-
-const rfi_catalogue *rfi_source_catalogue(void)
-{
-    static const rfi_catalogue list = {"data source", name_of, kind_of, NULL, RFI_COUNT(sources)};
-    return &list;
-}
-
-const rfi_fields *rfi_dataset_fields(void)
-{
-    static const rfi_fields table = {"data set", option_fields, RFI_COUNT(option_fields)};
-    return &table;
-}
+const rfi_family rfi_family_source = {.number = REEF_FAMILY_SOURCE,
+                                      .name = "source",
+                                      .what = "data source",
+                                      .builtin = sources,
+                                      .builtin_count = RFI_COUNT(sources),
+                                      .common = {"data set", option_fields, RFI_COUNT(option_fields)}};
 
 /* ---- split ---- */
 
@@ -224,9 +208,10 @@ static int compare(const void *a, const void *b)
 static reef_status check_label(double label, ptrdiff_t i, reef_error *error)
 {
     if (label != floor(label) || !(fabs(label) <= 2147483647.0)) {
-        return rfi_fail(error, REEF_E_FORMAT,
-                        "the label %g of sample %td (from 0) is no class number; for real targets say task=regression",
-                        label, i);
+        return rfi_fail(
+            error, REEF_E_FORMAT,
+            "the label %g of sample %td (from 0) is not a class number; for real targets set task=regression", label,
+            i);
     }
     return REEF_OK;
 }
@@ -288,14 +273,14 @@ static reef_status fill(rfi_dataset *d, const rfi_loaded *loaded, const options 
         }
         d->train = loaded->train.count;
     } else if (!split(d->context, o, d->count, order, &d->train)) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory to split %td samples", d->count);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory to split %td samples", d->count);
     }
     reef_status status = fill_features(d, loaded, o, order, error);
     if (status == REEF_OK) {
         status = d->labels ? fill_labels(d, loaded, order, error) : fill_targets(d, loaded, order, error);
     }
     if (status == REEF_OK && o->standardise && !standardise(d, loaded->train.width)) {
-        status = rfi_fail(error, REEF_E_NOMEM, "no memory to standardise %td features", loaded->train.width);
+        status = rfi_fail(error, REEF_E_NOMEM, "not enough memory to standardise %td features", loaded->train.width);
     }
     return status;
 }
@@ -315,7 +300,7 @@ static reef_status assemble(rfi_dataset *d, const rfi_loaded *loaded, const opti
     ptrdiff_t *order = rfi_allocate(d->context, (size_t)d->count * sizeof *order);
     if (!order || !allocate(d, o)) {
         rfi_release(d->context, order);
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td samples", d->count);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for %td samples", d->count);
     }
     reef_status status = fill(d, loaded, o, order, error);
     rfi_release(d->context, order);
@@ -325,15 +310,15 @@ static reef_status assemble(rfi_dataset *d, const rfi_loaded *loaded, const opti
 static reef_status load(rfi_dataset *d, const char *spec, reef_error *error)
 {
     options o;
-    rfi_target common = {*rfi_dataset_fields(), &o, NULL};
-    ptrdiff_t index = 0;
+    const reef_kind *kind = NULL;
     void *params = NULL;
     rfi_loaded loaded = {.scale = 1};
-    reef_status status = rfi_spec_read(d->context, rfi_source_catalogue(), spec, &common, &index, &params, error);
+    reef_status status = rfi_spec_read(d->context, &rfi_family_source, spec, &o, &kind, &params, error);
     if (status != REEF_OK) {
         return status;
     }
-    status = sources[index]->load(d->context, params, (uint64_t)o.seed, &loaded, error);
+    const rfi_source *source = (const void *)kind;
+    status = source->load(d->context, params, (uint64_t)o.seed, &loaded, error);
     if (status == REEF_OK) {
         status = assemble(d, &loaded, &o, error);
     }
@@ -347,7 +332,7 @@ reef_status rfi_dataset_create(const reef_context *context, const char *spec, rf
 {
     rfi_dataset *d = rfi_allocate(context, sizeof *d);
     if (!d) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a data set");
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a data set");
     }
     *d = (rfi_dataset){.context = context};
     reef_status status = load(d, spec, error);

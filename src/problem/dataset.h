@@ -30,7 +30,6 @@ reef_status rfi_dataset_create(const reef_context *context, const char *spec, rf
 void rfi_dataset_destroy(rfi_dataset **dataset);
 
 /* The sources, and the fields that all of them take. */
-const rfi_catalogue *rfi_source_catalogue(void);
-const rfi_fields *rfi_dataset_fields(void);
+extern const rfi_family rfi_family_source;
 
 #endif

@@ -20,7 +20,7 @@ static reef_status load(rfi_finite *f, const char *name, const rfi_finite_params
         return status;
     }
     if (f->data->classes < 2) {
-        return rfi_fail(error, REEF_E_ARG, "%s needs data with at least 2 classes, and %.40s has %td", name,
+        return rfi_fail(error, REEF_E_ARG, "%s needs data with at least 2 classes, but %.40s has %td", name,
                         params->data, f->data->classes);
     }
     rfi_partition_input input = {.samples = f->data->train,

@@ -52,7 +52,7 @@ static const reef_field fields[] = {
          "the model to be found: random direction, ones (all equal), axis (the first), or its M numbers, as (1,0,-2)"},
     REAL(norm, "1", 0, 1e6, "", "length of that model, unless its numbers are given"),
     REAL(heterogeneity, "0", 0, 1e6, "standard deviation",
-         "of each coordinate of an agent's own optimum around the common one"),
+         "of each coordinate of an agent's own optimum around the common one (heterogeneity)"),
     REAL(drift, "0", 0, 1e6, "standard deviation", "of each coordinate's random walk, per round"),
     REAL(outliers, "0", 0, 0.5, "probability", "that a sample's noise is an outlier"),
     REAL(outlier_noise, "100", 0, 1e12, "variance", "of the noise of outliers"),
@@ -248,7 +248,7 @@ static reef_status create(const void *params, const reef_problem_setup *setup, v
 {
     rfi_lms *lms = rfi_allocate(setup->context, sizeof *lms);
     if (!lms) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for lms");
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for lms");
     }
     *lms = (rfi_lms){.context = setup->context,
                      .params = *(const rfi_lms_params *)params,
@@ -259,8 +259,9 @@ static reef_status create(const void *params, const reef_problem_setup *setup, v
     lms->common_sigma = (float)sqrt(lms->params.noise);
     lms->contaminated = (float)rfi_normal_quantile(lms->params.outliers);
     if (!allocate(lms)) {
-        reef_status status = rfi_fail(error, REEF_E_NOMEM, "no memory for lms with %td agents and dimension %td",
-                                      setup->agents, lms->width);
+        reef_status status =
+            rfi_fail(error, REEF_E_NOMEM, "not enough memory for lms with %td agents and dimension %td", setup->agents,
+                     lms->width);
         destroy(lms);
         return status;
     }

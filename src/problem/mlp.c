@@ -23,7 +23,7 @@ static const reef_field fields[] = {
      .offset = offsetof(mlp_params, hidden),
      .preset = "64",
      .unit = "units",
-     .help = "of the hidden layers, from the data on: 64, or (64,32), up to 7 of them"},
+     .help = "of the hidden layers, from input to output: 64, or (64,32), up to 7 of them"},
     {.name = "activation",
      .type = REEF_FIELD_WORD,
      .offset = offsetof(mlp_params, activation),
@@ -61,7 +61,10 @@ static reef_status create(const void *params, const reef_problem_setup *setup, v
     ptrdiff_t hidden[RFI_LAYERS_MAX];
     rfi_network_plan plan = {.name = "mlp", .hidden = hidden, .biased = true, .activation = p->activation};
     reef_status status = read_hidden(p->hidden, hidden, &plan.hidden_count, error);
-    return status == REEF_OK ? rfi_network_create(&p->finite, &plan, setup, state, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return rfi_network_create(&p->finite, &plan, setup, state, error);
 }
 
 const reef_problem_kind rfi_problem_mlp = {

@@ -39,7 +39,7 @@ static reef_status prepare(rfi_network *net, const rfi_network_plan *plan, reef_
     rfi_arena measure = {0};
     rfi_network_work work;
     if (plan->single && net->finite.data->classes != 2) {
-        return rfi_fail(error, REEF_E_ARG, "%s tells 2 classes apart, and the data have %td", plan->name,
+        return rfi_fail(error, REEF_E_ARG, "%s distinguishes 2 classes, but the data have %td", plan->name,
                         net->finite.data->classes);
     }
     reef_status status = lay_layers(net, plan, error);
@@ -55,7 +55,7 @@ reef_status rfi_network_create(const rfi_finite_params *params, const rfi_networ
 {
     rfi_network *net = rfi_allocate(setup->context, sizeof *net);
     if (!net) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for %s", plan->name);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for %s", plan->name);
     }
     *net = (rfi_network){.biased = plan->biased, .activation = plan->activation, .seed = setup->seed};
     net->finite.context = setup->context;
@@ -63,11 +63,13 @@ reef_status rfi_network_create(const rfi_finite_params *params, const rfi_networ
     if (status == REEF_OK) {
         status = prepare(net, plan, error);
     }
+    if (status == REEF_OK) {
+        status = rfi_blas_load(error);
+    }
     if (status != REEF_OK) {
         rfi_network_destroy(net);
         return status;
     }
-    rfi_blas_single_thread();
     *state = net;
     return REEF_OK;
 }

@@ -5,37 +5,29 @@
 #include "base/memory.h"
 #include "problem/spread.h"
 
-static const rfi_partition_kind *const kinds[] = {
-#define RFI_PARTITION(name) &rfi_partition_##name,
+static const reef_kind *const kinds[] = {
+#define RFI_PARTITION(name) &rfi_partition_##name.kind,
 #include "problem/partition_list.h"
+
+#include <assert.h>
 #undef RFI_PARTITION
 };
 
-static const reef_kind *kind_of(const void *user, ptrdiff_t index)
-{
-    (void)user;
-    return &kinds[index]->kind;
-}
-
-static const char *name_of(const void *user, ptrdiff_t index)
-{
-    return kind_of(user, index)->name;
-}
-
-const rfi_catalogue *rfi_partition_catalogue(void)
-{
-    static const rfi_catalogue list = {"partition", name_of, kind_of, NULL, RFI_COUNT(kinds)};
-    return &list;
-}
+const rfi_family rfi_family_partition = {.number = REEF_FAMILY_PARTITION,
+                                         .name = "partition",
+                                         .what = "partition",
+                                         .builtin = kinds,
+                                         .builtin_count = RFI_COUNT(kinds)};
 
 static reef_status check_input(const rfi_partition_input *in, reef_error *error)
 {
     if (in->samples < 1 || in->samples >= UINT32_MAX || in->agents < 1 || in->agents > INT32_MAX) {
-        return rfi_fail(error, REEF_E_RANGE, "%td samples cannot be spread over %td agents", in->samples, in->agents);
+        return rfi_fail(error, REEF_E_RANGE, "%td samples cannot be distributed over %td agents", in->samples,
+                        in->agents);
     }
     if (in->agents > in->samples) {
-        return rfi_fail(error, REEF_E_RANGE, "%td agents, but only %td samples; each agent needs one", in->agents,
-                        in->samples);
+        return rfi_fail(error, REEF_E_RANGE, "%td agents, but only %td samples; each agent needs at least one",
+                        in->agents, in->samples);
     }
     if (in->labels && (in->classes < 1 || in->classes > INT32_MAX)) {
         return rfi_fail(error, REEF_E_ARG, "labels need 1 to 2^31 - 1 classes, not %td", in->classes);
@@ -71,9 +63,12 @@ static void list_samples(rfi_partition *p, rfi_spread *s)
     p->start[0] = 0;
     for (ptrdiff_t k = 0; k < p->agents; k++) {
         p->start[k + 1] = p->start[k] + s->size[k];
+        assert(s->size[k] >= 1); /* nobody is left without a sample */
         s->size[k] = p->start[k];
     }
+    assert(p->start[p->agents] == p->samples);
     for (ptrdiff_t i = 0; i < p->samples; i++) {
+        assert(s->owner[i] >= 0 && s->owner[i] < p->agents);
         p->index[s->size[s->owner[i]]++] = i;
     }
 }
@@ -85,7 +80,7 @@ static reef_status run(rfi_partition *p, const rfi_partition_kind *kind, const v
     lay_out(&measure, s);
     void *memory = measure.overflow ? NULL : rfi_allocate(p->context, (size_t)measure.used + RFI_ALIGNMENT);
     if (!memory) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory to spread %td samples", p->samples);
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory to distribute %td samples", p->samples);
     }
     rfi_arena arena = {.base = rfi_align(memory)};
     lay_out(&arena, s);
@@ -101,22 +96,22 @@ static reef_status run(rfi_partition *p, const rfi_partition_kind *kind, const v
 
 static reef_status fill(rfi_partition *p, const char *spec, const rfi_partition_input *input, reef_error *error)
 {
-    ptrdiff_t index = 0;
+    const reef_kind *head = NULL;
     void *params = NULL;
     rfi_spread s = {.in = *input};
-    reef_status status = rfi_spec_read(p->context, rfi_partition_catalogue(), spec, NULL, &index, &params, error);
+    reef_status status = rfi_spec_read(p->context, &rfi_family_partition, spec, NULL, &head, &params, error);
     if (status != REEF_OK) {
         return status;
     }
-    const rfi_partition_kind *kind = kinds[index];
+    const rfi_partition_kind *kind = (const void *)head;
     s.in.classes = input->labels ? input->classes : 1;
     p->start = rfi_allocate(p->context, ((size_t)p->agents + 1) * sizeof *p->start);
     p->index = rfi_allocate(p->context, (size_t)p->samples * sizeof *p->index);
     if (kind->needs_labels && !input->labels) {
         status =
-            rfi_fail(error, REEF_E_ARG, "%s spreads samples by their classes, and these have none", kind->kind.name);
+            rfi_fail(error, REEF_E_ARG, "%s distributes samples by class, but these have no classes", kind->kind.name);
     } else if (!p->start || !p->index) {
-        status = rfi_fail(error, REEF_E_NOMEM, "no memory to spread %td samples", p->samples);
+        status = rfi_fail(error, REEF_E_NOMEM, "not enough memory to distribute %td samples", p->samples);
     } else {
         status = run(p, kind, params, &s, error);
     }
@@ -133,7 +128,7 @@ reef_status rfi_partition_create(const reef_context *context, const char *spec, 
     }
     rfi_partition *p = rfi_allocate(context, sizeof *p);
     if (!p) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a partition");
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a partition");
     }
     *p = (rfi_partition){.context = context, .agents = input->agents, .samples = input->samples};
     status = fill(p, spec, input, error);

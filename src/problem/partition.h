@@ -34,6 +34,6 @@ reef_status rfi_partition_create(const reef_context *context, const char *spec, 
 /* Accepts NULL, sets the pointer to NULL. */
 void rfi_partition_destroy(rfi_partition **partition);
 
-const rfi_catalogue *rfi_partition_catalogue(void);
+extern const rfi_family rfi_family_partition;
 
 #endif

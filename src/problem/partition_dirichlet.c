@@ -26,7 +26,7 @@ static const reef_field dirichlet_fields[] = {
      .min = 1e-6,
      .max = 1e9,
      .unit = "",
-     .help = "concentration: small means unequal agents, large means equal ones"},
+     .help = "concentration: small values make agents heterogeneous (non-IID), large ones similar"},
     {.name = "min",
      .type = REEF_FIELD_INT,
      .offset = offsetof(dirichlet_params, min),
@@ -34,7 +34,7 @@ static const reef_field dirichlet_fields[] = {
      .min = 1,
      .max = 1e9,
      .unit = "samples",
-     .help = "every agent gets at least as many"},
+     .help = "every agent gets at least this many"},
     {.name = "redraws",
      .type = REEF_FIELD_INT,
      .offset = offsetof(dirichlet_params, redraws),
@@ -42,7 +42,7 @@ static const reef_field dirichlet_fields[] = {
      .min = 0,
      .max = 1000,
      .unit = "",
-     .help = "how often shares are drawn again for the sake of min, before samples are moved"},
+     .help = "how often shares are redrawn to satisfy min before samples are moved"},
 };
 
 static reef_status check_least(const char *owner, const dirichlet_params *p, const rfi_spread *s, reef_error *error)
@@ -114,7 +114,7 @@ const rfi_partition_kind rfi_partition_dirichlet = {
     .kind =
         {
             .name = "dirichlet",
-            .summary = "every class in shares drawn from a Dirichlet law",
+            .summary = "every class in shares drawn from a Dirichlet distribution",
             .citation =
                 "Hsu, Qi and Brown, Measuring the effects of non-identical data distribution for federated visual "
                 "classification (2019)",
@@ -130,7 +130,7 @@ const rfi_partition_kind rfi_partition_by_quantity = {
     .kind =
         {
             .name = "by_quantity",
-            .summary = "at random, in numbers drawn from a Dirichlet law",
+            .summary = "at random, in numbers drawn from a Dirichlet distribution",
             .citation =
                 "Li, Diao, Chen and He, Federated learning on non-IID data silos: an experimental study, ICDE 2022",
             .fields = dirichlet_fields,

@@ -2,10 +2,9 @@
 #include "problem/problem.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/memory.h"
 #include "base/spec.h"
-
-#include <string.h>
 
 struct reef_problem {
     const reef_context *context;
@@ -16,39 +15,35 @@ struct reef_problem {
     ptrdiff_t dimension;
 };
 
-static const reef_problem_kind *const kinds[] = {
-#define RFI_PROBLEM(name) &rfi_problem_##name,
+static const reef_kind *const kinds[] = {
+#define RFI_PROBLEM(name) &rfi_problem_##name.kind,
 #include "problem/problem_list.h"
 #undef RFI_PROBLEM
 };
 
-ptrdiff_t reef_problem_count(void)
+static reef_status check_kind(const reef_kind *head, reef_error *error)
 {
-    return RFI_COUNT(kinds);
+    const reef_problem_kind *kind = (const void *)head;
+    bool calls = kind->create && kind->destroy && kind->dimension && kind->work_size && kind->gradients;
+    if (!calls || (!kind->optimum && (kind->traits & REEF_PROBLEM_OPTIMUM))) {
+        return rfi_fail(error, REEF_E_ARG,
+                        "problem '%s' needs create, destroy, dimension, work_size, gradients and, if it says so, "
+                        "optimum",
+                        head->name);
+    }
+    return REEF_OK;
 }
 
-const reef_problem_kind *reef_problem_at(ptrdiff_t index)
-{
-    return index >= 0 && index < RFI_COUNT(kinds) ? kinds[index] : NULL;
-}
-
-static const reef_kind *head_of(const void *user, ptrdiff_t index)
-{
-    (void)user;
-    return &kinds[index]->kind;
-}
-
-static const char *name_of(const void *user, ptrdiff_t index)
-{
-    return head_of(user, index)->name;
-}
-
-static const rfi_catalogue catalogue = {"problem", name_of, head_of, NULL, RFI_COUNT(kinds)};
-
-const reef_problem_kind *reef_problem_find(const char *name)
-{
-    return name ? reef_problem_at(rfi_catalogue_find(&catalogue, (rfi_slice){name, strlen(name)})) : NULL;
-}
+const rfi_family rfi_family_problem = {.number = REEF_FAMILY_PROBLEM,
+                                       .size = sizeof(reef_problem_kind),
+                                       .name = "problem",
+                                       .what = "problem",
+                                       .builtin = kinds,
+                                       .builtin_count = RFI_COUNT(kinds),
+                                       .check = check_kind,
+                                       .absent = "python",
+                                       .absent_text = "runs code that the file names: `python -m reef run FILE "
+                                                      "--allow-code`, or reef.run(FILE, allow_code=True)"};
 
 /* ---- making ---- */
 
@@ -58,7 +53,7 @@ enum { AGENTS_MAX = INT32_MAX - 1 };
 static reef_status make_state(reef_problem *p, uint64_t seed, reef_error *error)
 {
     const char *name = p->kind->kind.name;
-    reef_problem_setup setup = {.context = p->context, .agents = p->agents, .seed = seed};
+    reef_problem_setup setup = {.context = p->context, .agents = p->agents, .seed = seed, .kind = p->kind};
     reef_status status = p->kind->create(p->params, &setup, &p->state, error);
     if (status != REEF_OK) {
         p->state = NULL;
@@ -78,7 +73,7 @@ static reef_status make(const reef_context *context, reef_problem **problem, con
     reef_problem *p = rfi_allocate(context, sizeof *p);
     if (!p) {
         rfi_release(context, params);
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for a problem");
+        return rfi_fail(error, REEF_E_NOMEM, "not enough memory for a problem");
     }
     *p = (reef_problem){.context = context, .kind = kind, .params = params, .agents = agents};
     reef_status status = make_state(p, seed, error);
@@ -93,8 +88,7 @@ static reef_status make(const reef_context *context, reef_problem **problem, con
 static reef_status check_agents(ptrdiff_t agents, reef_error *error)
 {
     if (agents < 1 || agents > AGENTS_MAX) {
-        return rfi_fail(error, REEF_E_RANGE, "%td agents cannot learn; between 1 and %d are possible", agents,
-                        AGENTS_MAX);
+        return rfi_fail(error, REEF_E_RANGE, "%td agents; between 1 and %d are possible", agents, AGENTS_MAX);
     }
     return REEF_OK;
 }
@@ -102,54 +96,42 @@ static reef_status check_agents(ptrdiff_t agents, reef_error *error)
 reef_status reef_problem_create(reef_context *context, reef_problem **problem, const char *spec, ptrdiff_t agents,
                                 uint64_t seed, reef_error *error)
 {
-    ptrdiff_t index = 0;
+    const reef_kind *kind = NULL;
     void *params = NULL;
     if (!problem || !spec) {
-        return rfi_fail(error, REEF_E_ARG, "reef_problem_create needs a spec and a place for the problem");
-    }
-    *problem = NULL;
-    reef_status status = check_agents(agents, error);
-    if (status == REEF_OK) {
-        status = rfi_spec_read(context, &catalogue, spec, NULL, &index, &params, error);
-    }
-    return status == REEF_OK ? make(context, problem, kinds[index], params, agents, seed, error) : status;
-}
-
-static bool is_complete(const reef_problem_kind *kind)
-{
-    bool head = kind && kind->kind.name && kind->kind.field_count >= 0 && kind->kind.field_count <= 32;
-    bool calls = kind && kind->create && kind->destroy && kind->dimension && kind->work_size && kind->gradients;
-    return head && calls && (kind->optimum || !(kind->traits & REEF_PROBLEM_OPTIMUM));
-}
-
-reef_status reef_problem_create_own(reef_context *context, reef_problem **problem, const reef_problem_kind *kind,
-                                    const void *params, ptrdiff_t agents, uint64_t seed, reef_error *error)
-{
-    if (!problem || !is_complete(kind)) {
-        return rfi_fail(
-            error, REEF_E_ARG,
-            "reef_problem_create_own needs a place for the problem, and a kind with a name and create, destroy, "
-            "dimension, work_size, gradients and, if it says so, optimum");
+        return rfi_fail(error, REEF_E_ARG,
+                        "reef_problem_create: the problem's description or the pointer for the result is NULL");
     }
     *problem = NULL;
     reef_status status = check_agents(agents, error);
     if (status != REEF_OK) {
         return status;
     }
-    size_t bytes = kind->kind.params_size ? kind->kind.params_size : 1;
-    void *copy = rfi_allocate(context, bytes);
-    if (!copy) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for problem '%s'", kind->kind.name);
-    }
-    memset(copy, 0, bytes);
-    rfi_fields table = {kind->kind.name, kind->kind.fields, kind->kind.field_count};
-    if (params) {
-        memcpy(copy, params, kind->kind.params_size);
-    } else {
-        status = rfi_fields_preset(&table, copy, error);
-    }
+    status = rfi_spec_read(context, &rfi_family_problem, spec, NULL, &kind, &params, error);
     if (status != REEF_OK) {
-        rfi_release(context, copy);
+        return status;
+    }
+    return make(context, problem, (const void *)kind, params, agents, seed, error);
+}
+
+reef_status reef_problem_create_own(reef_context *context, reef_problem **problem, const reef_problem_kind *kind,
+                                    const void *params, ptrdiff_t agents, uint64_t seed, reef_error *error)
+{
+    void *copy = NULL;
+    if (!problem || !kind) {
+        return rfi_fail(error, REEF_E_ARG, "reef_problem_create_own: the kind or the pointer for the result is NULL");
+    }
+    *problem = NULL;
+    reef_status status = rfi_kind_check(&rfi_family_problem, &kind->kind, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    status = check_agents(agents, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    status = rfi_spec_copy(context, &rfi_family_problem, &kind->kind, params, &copy, error);
+    if (status != REEF_OK) {
         return status;
     }
     return make(context, problem, kind, copy, agents, seed, error);
@@ -173,27 +155,42 @@ void reef_problem_destroy(reef_problem **problem)
 
 const reef_problem_kind *reef_problem_kind_of(const reef_problem *problem)
 {
+    if (!problem) {
+        return NULL;
+    }
     return problem->kind;
 }
 
 const void *reef_problem_state(const reef_problem *problem)
 {
+    if (!problem) {
+        return NULL;
+    }
     return problem->state;
 }
 
 ptrdiff_t reef_problem_agents(const reef_problem *problem)
 {
+    if (!problem) {
+        return 0;
+    }
     return problem->agents;
 }
 
 ptrdiff_t reef_problem_dimension(const reef_problem *problem)
 {
+    if (!problem) {
+        return 0;
+    }
     return problem->dimension;
 }
 
 size_t reef_problem_print(const reef_problem *problem, char *text, size_t size)
 {
+    if (!problem) {
+        return rfi_no_text(text, size);
+    }
     size_t used = 0;
-    rfi_spec_print(&problem->kind->kind, problem->params, NULL, text, size, &used);
+    rfi_spec_print(&rfi_family_problem, &problem->kind->kind, problem->params, NULL, text, size, &used);
     return used;
 }

@@ -21,7 +21,7 @@ reef_status rfi_samples_create(const reef_context *context, ptrdiff_t count, ptr
                              rfi_allocate(context, (size_t)count * sizeof(double))};
     if (!samples->features || !samples->labels) {
         rfi_samples_free(context, samples);
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory for its samples", rfi_path_show(name));
+        return rfi_fail(error, REEF_E_NOMEM, "%s: not enough memory for its samples", rfi_path_show(name));
     }
     return REEF_OK;
 }
@@ -43,7 +43,10 @@ static reef_status open_array(const reef_context *context, const char *path, rfi
                               rfi_array *array, reef_error *error)
 {
     reef_status status = rfi_file_read(context, path, RFI_DATA_BYTES_MAX, file, error);
-    return status == REEF_OK ? read(file->bytes, file->size, path, array, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return read(file->bytes, file->size, path, array, error);
 }
 
 static reef_status make(const reef_context *context, const char *paths[2], const rfi_array arrays[2],
@@ -52,20 +55,20 @@ static reef_status make(const reef_context *context, const char *paths[2], const
     const rfi_array *features = &arrays[0];
     const rfi_array *labels = &arrays[1];
     if (features->rank < 1 || features->shape[0] < 1) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: has no samples", rfi_path_show(paths[0]));
+        return rfi_fail(error, REEF_E_FORMAT, "%s: the file has no samples", rfi_path_show(paths[0]));
     }
     ptrdiff_t count = features->shape[0];
     if (labels->rank < 1 || labels->shape[0] != labels->count || labels->count != count) {
-        return rfi_fail(error, REEF_E_FORMAT,
-                        "%s: should hold one label for each of the %td samples, and holds %td numbers",
+        return rfi_fail(error, REEF_E_FORMAT, "%s: expected one label for each of the %td samples, found %td numbers",
                         rfi_path_show(paths[1]), count, labels->count);
     }
     reef_status status = rfi_samples_create(context, count, features->count / count, paths[0], samples, error);
-    if (status == REEF_OK) {
-        rfi_array_get_f32(features, samples->features);
-        rfi_array_get_f64(labels, samples->labels);
+    if (status != REEF_OK) {
+        return status;
     }
-    return status;
+    rfi_array_get_f32(features, samples->features);
+    rfi_array_get_f64(labels, samples->labels);
+    return REEF_OK;
 }
 
 reef_status rfi_samples_from_arrays(const reef_context *context, const char *features, const char *labels,

@@ -41,14 +41,14 @@ static const reef_field csv_fields[] = {
      .offset = offsetof(csv_params, separator),
      .preset = "auto",
      .unit = "",
-     .help = "what separates cells; auto: tab, semicolon or comma if the first line has one, else blanks",
+     .help = "what separates fields; auto: tab, semicolon or comma if the first line has one, else blanks",
      .words = separator_words},
     {.name = "header",
      .type = REEF_FIELD_WORD,
      .offset = offsetof(csv_params, header),
      .preset = "auto",
      .unit = "",
-     .help = "whether the first line has the names; auto: if none of its cells is a number",
+     .help = "whether the first line has the column names; auto: if none of its fields is a number",
      .words = header_words},
 };
 

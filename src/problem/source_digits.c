@@ -36,7 +36,7 @@ static reef_status digits_load(const reef_context *context, const void *params, 
         return rfi_fail(error, REEF_E_ARG, "digits: the path in REEF_DATA is too long");
     }
     if (access(images, R_OK) != 0) {
-        return rfi_fail(error, REEF_E_FILE, "digits: there is no %s; say in REEF_DATA which folder has digits.npy",
+        return rfi_fail(error, REEF_E_FILE, "digits: %s was not found; set REEF_DATA to the folder that has digits.npy",
                         rfi_path_show(images));
     }
     loaded->scale = 1.0 / 16;

@@ -78,7 +78,7 @@ const rfi_source rfi_source_gaussian = {
     .kind =
         {
             .name = "gaussian",
-            .summary = "made-up classes with Gaussian noise",
+            .summary = "synthetic classes with Gaussian noise",
             .citation = "",
             .fields = gaussian_fields,
             .field_count = RFI_COUNT(gaussian_fields),

@@ -23,7 +23,7 @@ const rfi_source rfi_source_idx = {
     .kind =
         {
             .name = "idx",
-            .summary = "images and labels from IDX files, as MNIST has them",
+            .summary = "images and labels from IDX files, the format of MNIST",
             .citation = "LeCun, Cortes and Burges, The MNIST database of handwritten digits",
             .fields = idx_fields,
             .field_count = RFI_COUNT(idx_fields),

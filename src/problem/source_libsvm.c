@@ -32,7 +32,7 @@ static const reef_field libsvm_fields[] = {
      .min = 1,
      .max = 1073741824,
      .unit = "",
-     .help = "number of features; auto: the largest index met",
+     .help = "number of features; auto: the largest index found",
      .words = feature_words},
 };
 
@@ -49,7 +49,7 @@ static reef_status load_one(const reef_context *context, const char *path, ptrdi
     rfi_file_free(context, &file);
     *samples = (rfi_samples){data.rows, data.columns, data.values, data.labels};
     if (status == REEF_OK && data.columns == 0) {
-        status = rfi_fail(error, REEF_E_FORMAT, "%s: has labels but no features", rfi_path_show(path));
+        status = rfi_fail(error, REEF_E_FORMAT, "%s: the file has labels but no features", rfi_path_show(path));
     }
     return status;
 }
@@ -81,7 +81,10 @@ static reef_status libsvm_load(const reef_context *context, const void *params, 
         rfi_samples_free(context, &loaded->train);
         status = load_one(context, p->path, loaded->test.width, &loaded->train, error);
     }
-    return status == REEF_OK ? check_width(p, loaded, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return check_width(p, loaded, error);
 }
 
 const rfi_source rfi_source_libsvm = {

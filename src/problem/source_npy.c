@@ -3,7 +3,7 @@
 #include "problem/source.h"
 
 static const reef_field npy_fields[] = {
-    RFI_ARRAY_FIELD(0, "features", "file with one sample per first index; further dimensions are laid end to end"),
+    RFI_ARRAY_FIELD(0, "features", "file with one sample per first index; further dimensions are flattened"),
     RFI_ARRAY_FIELD(1, "labels", "file with one label per sample"),
     RFI_ARRAY_FIELD(2, "test_features", "features for testing; without them a share of the samples is taken"),
     RFI_ARRAY_FIELD(3, "test_labels", "labels for testing"),

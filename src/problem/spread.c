@@ -1,8 +1,11 @@
 /* Steps that several partitions share. */
 #include "problem/spread.h"
 
+#include <assert.h>
+
 ptrdiff_t rfi_even_part(ptrdiff_t i, ptrdiff_t n, ptrdiff_t parts)
 {
+    assert(i >= 0 && i < n && n <= UINT32_MAX && parts >= 1 && parts <= INT32_MAX);
     return i * parts / n;
 }
 
@@ -66,6 +69,7 @@ static ptrdiff_t below(const rfi_spread *s, ptrdiff_t level)
 
 void rfi_repair(rfi_spread *s, ptrdiff_t least)
 {
+    assert(least * s->in.agents <= s->in.samples);
     (void)rfi_count_sizes(s);
     ptrdiff_t missing = below(s, least);
     ptrdiff_t low = least; /* enough above it, since least * K <= N */

@@ -58,9 +58,9 @@ static void check_quiet(const char *spec, reef_context *context, alloc_log *log,
     reef_report *report = NULL;
     reef_state *memory = NULL;
     reef_error error;
-    assert_int_equal(reef_agg_create_in(context, &agg, spec, &error), REEF_OK);
+    assert_int_equal(reef_agg_create(context, &agg, spec, &error), REEF_OK);
     assert_int_equal(reef_plan_create(&plan, agg, &d->shape, &error), REEF_OK);
-    assert_int_equal(reef_report_create_in(context, &report, d->shape.rows, &error), REEF_OK);
+    assert_int_equal(reef_report_create(context, &report, d->shape.rows, &error), REEF_OK);
     assert_int_equal(reef_state_create(&memory, agg, &d->shape, &error), REEF_OK);
     int hooked = atomic_load(&log->total);
     for (uint32_t round = 0; round < 4; round++) {
@@ -148,7 +148,7 @@ static void creating_aggregators_fails(void **state)
             reef_agg *agg = untouched_agg;
             reef_error error = {0};
             log.fail_at = atomic_load(&log.total) + at;
-            reef_status status = reef_agg_create_in(context, &agg, all_specs[i], &error);
+            reef_status status = reef_agg_create(context, &agg, all_specs[i], &error);
             if (status == REEF_OK) {
                 assert_true(at >= 2); /* the aggregator, and its parameters */
                 reef_agg_destroy(&agg);
@@ -181,12 +181,12 @@ static void creating_the_rest_fails(void **state)
     const void *rows[] = {x[0], x[1], x[2]};
     reef_input input = {.rows = rows};
     (void)state;
-    assert_int_equal(reef_agg_create_in(context, &agg, "cclip", NULL), REEF_OK);
+    assert_int_equal(reef_agg_create(context, &agg, "cclip", NULL), REEF_OK);
     int live = atomic_load(&log.live);
     log.fail_at = atomic_load(&log.total);
     assert_int_equal(reef_plan_create(&plan, agg, &shape, NULL), REEF_E_NOMEM);
     log.fail_at = atomic_load(&log.total);
-    assert_int_equal(reef_report_create_in(context, &report, 3, NULL), REEF_E_NOMEM);
+    assert_int_equal(reef_report_create(context, &report, 3, NULL), REEF_E_NOMEM);
     log.fail_at = atomic_load(&log.total);
     assert_int_equal(reef_state_create(&memory, agg, &shape, NULL), REEF_E_NOMEM);
     log.fail_at = atomic_load(&log.total);
@@ -227,24 +227,24 @@ static void registering_fails(void **state)
     for (int i = 0; i < RULES; i++) {
         names[i][0] = 'u';
         names[i][1] = (char)('a' + i);
-        rules[i] = (reef_rule){.name = names[i], .summary = "", .citation = "", .column = middle};
-        ptrdiff_t count = reef_rule_count(context);
+        rules[i] = (reef_rule){.kind = {.name = names[i], .summary = "", .citation = ""}, .column = middle};
+        ptrdiff_t count = reef_kind_count(context, REEF_FAMILY_RULE);
         log.fail_at = atomic_load(&log.total);
-        reef_status status = reef_agg_register(context, &rules[i], NULL);
+        reef_status status = reef_kind_register(context, REEF_FAMILY_RULE, &rules[i].kind, NULL);
         if (status != REEF_OK) {
             refused++;
             assert_int_equal(status, REEF_E_NOMEM);
-            assert_int_equal(reef_rule_count(context), count);
-            assert_null(reef_rule_find(context, names[i]));
+            assert_int_equal(reef_kind_count(context, REEF_FAMILY_RULE), count);
+            assert_null(reef_kind_find(context, REEF_FAMILY_RULE, names[i]));
             log.fail_at = -1;
-            assert_int_equal(reef_agg_register(context, &rules[i], NULL), REEF_OK);
+            assert_int_equal(reef_kind_register(context, REEF_FAMILY_RULE, &rules[i].kind, NULL), REEF_OK);
         }
-        assert_int_equal(reef_rule_count(context), count + 1);
-        assert_ptr_equal(reef_rule_find(context, names[i]), &rules[i]);
+        assert_int_equal(reef_kind_count(context, REEF_FAMILY_RULE), count + 1);
+        assert_ptr_equal(reef_kind_find(context, REEF_FAMILY_RULE, names[i]), &rules[i]);
     }
     assert_true(refused >= 2); /* the table grew more than once */
     for (int i = 0; i < RULES; i++) {
-        assert_ptr_equal(reef_rule_find(context, names[i]), &rules[i]);
+        assert_ptr_equal(reef_kind_find(context, REEF_FAMILY_RULE, names[i]), &rules[i]);
     }
     reef_context_destroy(&context);
     assert_int_equal(atomic_load(&log.live), 0);
@@ -262,7 +262,7 @@ static void threads_are_optional(void **state)
     (void)state;
     model_create(&d, 5, 1, lengths_, REEF_F32, 0, 1);
     reef_input input = {.rows = d.rows[0]};
-    assert_int_equal(reef_agg_create_in(context, &agg, "median", NULL), REEF_OK);
+    assert_int_equal(reef_agg_create(context, &agg, "median", NULL), REEF_OK);
     assert_int_equal(reef_agg_apply(agg, &input, 5, 200000, REEF_F32, expected, NULL, NULL), REEF_OK);
     for (int at = 0; at < 4; at++) {
         assert_int_equal(reef_context_set_threads(context, 4, NULL), REEF_OK); /* ends the threads it had */

@@ -22,13 +22,13 @@ static void check_bad_spec(const bad_spec *bad)
     reef_agg *const nothing = (reef_agg *)&t;
     reef_agg *agg = nothing;
     reef_error error = {0};
-    reef_status status = reef_agg_create(&agg, bad->spec, &error);
+    reef_status status = reef_agg_create(NULL, &agg, bad->spec, &error);
     CHECK(status == bad->status, "'%s': status %d (%s), wanted %d", bad->spec, (int)status, error.text,
           (int)bad->status);
     assert_ptr_equal(agg, nothing);
     assert_int_equal(error.status, status);
     CHECK(strstr(error.text, bad->says), "'%s': \"%s\" does not say \"%s\"", bad->spec, error.text, bad->says);
-    assert_int_equal(reef_agg_create(&agg, bad->spec, NULL), status);
+    assert_int_equal(reef_agg_create(NULL, &agg, bad->spec, NULL), status);
     assert_true(strlen(error.text) > 20 && strlen(error.text) < sizeof error.text);
 }
 
@@ -114,9 +114,9 @@ static void malformed_specs(void **state)
         {"ref:nan=error,nan=error", REEF_E_SYNTAX, "twice"},
         {"nnm", REEF_E_SYNTAX, "pre-aggregator"},
         {"nnm | clip", REEF_E_SYNTAX, "pre-aggregator"},
-        {"ref | mean", REEF_E_SYNTAX, "no pre-aggregator"},
+        {"ref | mean", REEF_E_SYNTAX, "not a pre-aggregator"},
         {"nnm:nan=error | ref", REEF_E_SYNTAX, "last rule"},
-        {"nnm | trimmed:keep_self=true", REEF_E_SYNTAX, "own row"},
+        {"nnm | trimmed:keep_self=true", REEF_E_SYNTAX, "own input"},
         {"clip|clip|clip|clip|clip|clip|clip|clip|mean", REEF_E_SYNTAX, "at most 8"},
     };
     (void)state;
@@ -124,8 +124,8 @@ static void malformed_specs(void **state)
         check_bad_spec(&bad[i]);
     }
     reef_agg *agg = NULL;
-    assert_int_equal(reef_agg_create(&agg, NULL, NULL), REEF_E_ARG);
-    assert_int_equal(reef_agg_create(NULL, "mean", NULL), REEF_E_ARG);
+    assert_int_equal(reef_agg_create(NULL, &agg, NULL, NULL), REEF_E_ARG);
+    assert_int_equal(reef_agg_create(NULL, NULL, "mean", NULL), REEF_E_ARG);
     reef_agg_destroy(&agg);
     reef_agg_destroy(NULL);
 }
@@ -149,7 +149,7 @@ static void hostile_specs(void **state)
         text[used] = '\0';
         reef_agg *agg = NULL;
         reef_error error = {0};
-        reef_status status = reef_agg_create(&agg, text, &error);
+        reef_status status = reef_agg_create(NULL, &agg, text, &error);
         assert_true((status == REEF_OK) == (agg != NULL));
         assert_true(memchr(error.text, 0, sizeof error.text) != NULL);
         reef_agg_destroy(&agg);
@@ -160,9 +160,9 @@ static void hostile_specs(void **state)
             reef_agg *agg = NULL;
             memset(text, fill[i], length);
             text[length] = '\0';
-            assert_int_not_equal(reef_agg_create(&agg, text, NULL), REEF_OK);
+            assert_int_not_equal(reef_agg_create(NULL, &agg, text, NULL), REEF_OK);
             memcpy(text, "ref:", length < 4 ? 0 : 4);
-            assert_true(length < 5 || reef_agg_create(&agg, text, NULL) != REEF_OK);
+            assert_true(length < 5 || reef_agg_create(NULL, &agg, text, NULL) != REEF_OK);
             assert_null(agg);
         }
     }
@@ -202,10 +202,10 @@ static void bad_calls(void **state)
         {mean, &good, -5, 1, REEF_F64, &out, REEF_E_ARG, "K = -5"},
         {mean, &good, 2, 0, REEF_F64, &out, REEF_E_ARG, "M = 0"},
         {mean, &good, 2, -1, REEF_F64, &out, REEF_E_ARG, "M = -1"},
-        {mean, &good, 2, PTRDIFF_MAX, REEF_F64, &out, REEF_E_OVERFLOW, "fit"},
-        {mean, &good, PTRDIFF_MAX, 2, REEF_F64, &out, REEF_E_OVERFLOW, "fit"},
-        {mean, &good, PTRDIFF_MAX / 8, 1, REEF_F64, &out, REEF_E_OVERFLOW, "fit"},
-        {krum, &good, (ptrdiff_t)1 << 40, 1, REEF_F64, &out, REEF_E_OVERFLOW, "fit"},
+        {mean, &good, 2, PTRDIFF_MAX, REEF_F64, &out, REEF_E_OVERFLOW, "address space"},
+        {mean, &good, PTRDIFF_MAX, 2, REEF_F64, &out, REEF_E_OVERFLOW, "address space"},
+        {mean, &good, PTRDIFF_MAX / 8, 1, REEF_F64, &out, REEF_E_OVERFLOW, "address space"},
+        {krum, &good, (ptrdiff_t)1 << 40, 1, REEF_F64, &out, REEF_E_OVERFLOW, "address space"},
         {mean, &good, 2, 1, (reef_dtype)9, &out, REEF_E_ARG, "dtype 9"},
         {mean, &wrong_self, 2, 1, REEF_F64, &out, REEF_E_ARG, "self = 2"},
         {mean, &negative_self, 2, 1, REEF_F64, &out, REEF_E_ARG, "self = -1"},
@@ -264,10 +264,10 @@ static void bad_shapes(void **state)
     assert_true(bytes == 77);
     reef_plan_destroy(NULL);
     reef_report *report = NULL;
-    assert_int_equal(reef_report_create(&report, 0, &error), REEF_E_ARG);
-    assert_int_equal(reef_report_create(&report, -1, &error), REEF_E_ARG);
-    assert_int_equal(reef_report_create(&report, PTRDIFF_MAX, &error), REEF_E_OVERFLOW);
-    assert_int_equal(reef_report_create(NULL, 3, &error), REEF_E_ARG);
+    assert_int_equal(reef_report_create(NULL, &report, 0, &error), REEF_E_ARG);
+    assert_int_equal(reef_report_create(NULL, &report, -1, &error), REEF_E_ARG);
+    assert_int_equal(reef_report_create(NULL, &report, PTRDIFF_MAX, &error), REEF_E_OVERFLOW);
+    assert_int_equal(reef_report_create(NULL, NULL, 3, &error), REEF_E_ARG);
     assert_null(report);
     reef_agg_destroy(&agg);
 }
@@ -293,7 +293,7 @@ static void bad_weights(void **state)
     }
 }
 
-static void too_many_liars(void **state)
+static void too_many_malicious(void **state)
 {
     static const struct {
         const char *spec;
@@ -319,8 +319,8 @@ static void too_many_liars(void **state)
             t.has_self = true;
             trial_run(&t, cases[i].spec);
             bool works = n >= cases[i].enough;
-            CHECK(t.status == (works ? REEF_OK : REEF_E_LIARS), "%s, n = %td: %d %s", cases[i].spec, n, (int)t.status,
-                  t.error.text);
+            CHECK(t.status == (works ? REEF_OK : REEF_E_MALICIOUS), "%s, n = %td: %d %s", cases[i].spec, n,
+                  (int)t.status, t.error.text);
             assert_true(works || t.untouched);
             CHECK(works || strstr(t.error.text, cases[i].says), "%s: %s", cases[i].spec, t.error.text);
             CHECK(works || strstr(t.error.text, "at most f ="), "%s: %s", cases[i].spec, t.error.text);
@@ -334,6 +334,35 @@ static void too_many_liars(void **state)
     assert_non_null(strstr(t.error.text, "f = 16"));
 }
 
+/* Rules whose work grows with the cube of the rows say so at once instead of taking hours. */
+static void too_many_rows(void **state)
+{
+    enum { ROWS = 4097 };
+    static const struct {
+        const char *spec;
+        ptrdiff_t rows;
+        const char *says;
+    } cases[] = {{"nnm:f=1 | mean", 4097, "nnm takes at most 4096 inputs"},
+                 {"bulyan:f=1", 2049, "bulyan takes at most 2048 inputs"}};
+    static const void *rows[ROWS];
+    const float number = 1;
+    float out = 0;
+    (void)state;
+    for (ptrdiff_t l = 0; l < ROWS; l++) {
+        rows[l] = &number;
+    }
+    for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
+        reef_agg *agg = NULL;
+        reef_error error = {REEF_OK, ""};
+        assert_int_equal(reef_agg_create(NULL, &agg, cases[i].spec, NULL), REEF_OK);
+        assert_int_equal(
+            reef_agg_apply(agg, &(reef_input){.rows = rows}, cases[i].rows, 1, REEF_F32, &out, NULL, &error),
+            REEF_E_RANGE);
+        CHECK(strstr(error.text, cases[i].says), "%s", error.text);
+        reef_agg_destroy(&agg);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,7 +373,8 @@ int main(void)
         cmocka_unit_test(bad_calls),
         cmocka_unit_test(bad_shapes),
         cmocka_unit_test(bad_weights),
-        cmocka_unit_test(too_many_liars),
+        cmocka_unit_test(too_many_malicious),
+        cmocka_unit_test(too_many_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,10 @@
 
 static trial t;
 
-static double honest_norm(ptrdiff_t liars)
+static double honest_norm(ptrdiff_t malicious_count)
 {
     double largest = 0;
-    for (ptrdiff_t l = liars; l < t.n; l++) {
+    for (ptrdiff_t l = malicious_count; l < t.n; l++) {
         double square = 0;
         for (ptrdiff_t i = 0; i < t.m; i++) {
             square += t.x[l][i] * t.x[l][i];
@@ -33,38 +33,38 @@ static double reach(const char *spec)
 }
 
 /* The first `liars` rows all say `lie` (with a little noise) at every coordinate. */
-static void corrupt(ptrdiff_t liars, double lie, uint32_t seed)
+static void corrupt(ptrdiff_t malicious_count, double lie, uint32_t seed)
 {
     rfi_rng rng;
     rfi_rng_init(&rng, seed, 21, 0, 0, 0);
-    for (ptrdiff_t l = 0; l < liars; l++) {
+    for (ptrdiff_t l = 0; l < malicious_count; l++) {
         for (ptrdiff_t i = 0; i < t.m; i++) {
             t.x[l][i] = lie * (1 + 1e-3 * rfi_rng_uniform(&rng));
         }
     }
 }
 
-static void check_liars(const char *spec, const reef_agg *agg, ptrdiff_t n, ptrdiff_t liars, double lie)
+static void check_malicious(const char *spec, const reef_agg *agg, ptrdiff_t n, ptrdiff_t malicious_count, double lie)
 {
-    uint32_t seed = (uint32_t)(n * 31 + liars);
+    uint32_t seed = (uint32_t)(n * 31 + malicious_count);
     trial_fill(&t, ROWS_GAUSS, n, 5, lie < 0 ? REEF_F32 : REEF_F64, seed);
     if ((reef_agg_traits(agg) & REEF_TRAIT_WEIGHTS) && spec_uses(spec, "ref") && !strstr(spec, "init=weighted")) {
         trial_weigh(&t, seed); /* breakdown of ref is by number, whatever the weights */
     }
     /* worst case of the geometric median: 2 (n - f) / (n - 2 f) times the largest honest norm */
-    double bound = 3 * (double)n * honest_norm(liars) + reach(spec);
-    corrupt(liars, lie, seed);
+    double bound = 3 * (double)n * honest_norm(malicious_count) + reach(spec);
+    corrupt(malicious_count, lie, seed);
     trial_apply(&t, agg);
     CHECK(t.status == REEF_OK, "%s: %s", spec, t.error.text);
     for (ptrdiff_t i = 0; i < t.m; i++) {
         CHECK(fabs(t.out[i]) <= bound, "%s: n = %td, %td liars at %g carry the result to %g (honest up to %g)", spec, n,
-              liars, lie, t.out[i], honest_norm(liars));
+              malicious_count, lie, t.out[i], honest_norm(malicious_count));
     }
 }
 
 static const double lies[] = {1e3, -1e3, 1e6, -1e9, 1e12, 1e30, -1e30, 1e100, 1e160, 1e300};
 
-static void a_stated_number_of_liars(void **state)
+static void a_stated_number_of_malicious(void **state)
 {
     (void)state;
     int robust = 0;
@@ -74,11 +74,11 @@ static void a_stated_number_of_liars(void **state)
         robust += claims;
         for (ptrdiff_t j = 0; claims && j < row_counts_count; j++) {
             ptrdiff_t n = row_counts[j];
-            ptrdiff_t stated = reef_agg_liars(agg, n);
-            ptrdiff_t liars = stated < 0 ? (n - 1) / 2 : stated;
+            ptrdiff_t stated = reef_agg_tolerates(agg, n);
+            ptrdiff_t malicious_count = stated < 0 ? (n - 1) / 2 : stated;
             for (ptrdiff_t k = 0; k < COUNT(lies); k++) {
-                check_liars(all_specs[i], agg, n, liars, lies[k]);
-                check_liars(all_specs[i], agg, n, liars / 2, lies[k]);
+                check_malicious(all_specs[i], agg, n, malicious_count, lies[k]);
+                check_malicious(all_specs[i], agg, n, malicious_count / 2, lies[k]);
             }
         }
         reef_agg_destroy(&agg);
@@ -87,7 +87,7 @@ static void a_stated_number_of_liars(void **state)
 }
 
 /* Rules that reject: gross liars leave no trace at all, the result lies among the honest values, their trust is 0. */
-static void gross_liars_are_rejected(void **state)
+static void gross_malicious_are_rejected(void **state)
 {
     static const char *const specs[] = {"median",       "trimmed:f=max", "meamed",     "krum",      "multikrum",
                                         "bulyan",       "mda:f=25%",     "tukey",      "ref",       "vref",
@@ -96,16 +96,16 @@ static void gross_liars_are_rejected(void **state)
     for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
         reef_agg *agg = make_agg(specs[i]);
         for (ptrdiff_t n = 5; n <= 21; n += 4) {
-            ptrdiff_t stated = reef_agg_liars(agg, n);
-            ptrdiff_t liars = stated < 0 ? (n - 1) / 2 : stated;
+            ptrdiff_t stated = reef_agg_tolerates(agg, n);
+            ptrdiff_t malicious_count = stated < 0 ? (n - 1) / 2 : stated;
             trial_fill(&t, ROWS_GAUSS, n, 6, REEF_F64, (uint32_t)n);
-            corrupt(liars, 1e9, 3);
+            corrupt(malicious_count, 1e9, 3);
             trial_apply(&t, agg);
             assert_int_equal(t.status, REEF_OK);
             for (ptrdiff_t j = 0; j < t.m; j++) {
                 CHECK(fabs(t.out[j]) < 4, "%s, n = %td: %g", specs[i], n, t.out[j]);
             }
-            for (ptrdiff_t l = 0; l < liars; l++) {
+            for (ptrdiff_t l = 0; l < malicious_count; l++) {
                 CHECK(t.trust[l] == 0 && t.rejected[l] == 1, "%s, n = %td: liar trusted %g", specs[i], n, t.trust[l]);
             }
         }
@@ -114,17 +114,17 @@ static void gross_liars_are_rejected(void **state)
 }
 
 /* Liars who go, one by one, as far as they like in different directions. */
-static void scattered_liars(void **state)
+static void scattered_malicious(void **state)
 {
     (void)state;
     for (ptrdiff_t i = 0; i < all_specs_count; i++) {
         reef_agg *agg = make_agg(all_specs[i]);
         ptrdiff_t n = 15;
-        ptrdiff_t stated = reef_agg_liars(agg, n);
-        ptrdiff_t liars = stated < 0 ? (n - 1) / 2 : stated;
+        ptrdiff_t stated = reef_agg_tolerates(agg, n);
+        ptrdiff_t malicious_count = stated < 0 ? (n - 1) / 2 : stated;
         trial_fill(&t, ROWS_GAUSS, n, 5, REEF_F64, (uint32_t)i);
-        double bound = 3 * (double)n * honest_norm(liars) + reach(all_specs[i]);
-        for (ptrdiff_t l = 0; l < liars; l++) {
+        double bound = 3 * (double)n * honest_norm(malicious_count) + reach(all_specs[i]);
+        for (ptrdiff_t l = 0; l < malicious_count; l++) {
             for (ptrdiff_t j = 0; j < t.m; j++) {
                 t.x[l][j] *= pow(10, 5.0 + 40.0 * (double)l);
             }
@@ -178,9 +178,9 @@ static void breakdown_by_count_or_by_weight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stated_number_of_liars),
-        cmocka_unit_test(gross_liars_are_rejected),
-        cmocka_unit_test(scattered_liars),
+        cmocka_unit_test(a_stated_number_of_malicious),
+        cmocka_unit_test(gross_malicious_are_rejected),
+        cmocka_unit_test(scattered_malicious),
         cmocka_unit_test(a_majority_breaks_them),
         cmocka_unit_test(breakdown_by_count_or_by_weight),
     };

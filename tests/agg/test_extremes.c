@@ -171,7 +171,7 @@ static void elementwise_rules_reach_the_top(void **state)
 }
 
 /* A liar at the end of the range, among honest numbers of ordinary size, changes nothing. */
-static void one_huge_liar(void **state)
+static void one_huge_malicious(void **state)
 {
     static const char *const specs[] = {"median",
                                         "trimmed",
@@ -285,7 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_spec_survives), cmocka_unit_test(elementwise_rules_reach_the_top),
-        cmocka_unit_test(one_huge_liar),       cmocka_unit_test(far_rows_are_refused),
+        cmocka_unit_test(one_huge_malicious),  cmocka_unit_test(far_rows_are_refused),
         cmocka_unit_test(far_from_the_origin), cmocka_unit_test(a_majority_of_ties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

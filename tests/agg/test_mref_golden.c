@@ -1,4 +1,6 @@
-/* mref, and its first form without the additions, against the numpy specification: same rows, 300 rounds, full memory in float64 (tests/golden/make_mref.py). */
+/* mref, and its first form without the additions, against the numpy specification: same rows and ids, 300 rounds, full memory in float64
+ * (tests/golden/make_mref.py). */
+#include "agg/rules/mref/mref.h"
 #include "support/check.h"
 #include "support/trial.h"
 
@@ -7,17 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 11 };
+enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 18 };
 
-/* A line of the file starts with one of these. */
+/* Who is there, see make_mref.py. */
+enum { ALL, NEW_IDS, AWAY, SOME, FLOOD };
+
 typedef struct scene {
     int number;
-    int n, m, liars;
+    int n, m, malicious_count;
     double lie;
     int period;
     double spread;
     int heavy, self;
     bool same, additions;
+    int there; /* one of these */
+    double shared;
     reef_agg *agg;
     reef_plan *plan;
     reef_state *memory;
@@ -56,8 +62,10 @@ static void fill_rows(scene *s, int t)
         double size = s->heavy ? 1 + 7 * pow(hashed(parts, COUNT(parts)), 4) : 1;
         for (int c = 0; c < s->m; c++) {
             double own = s->spread * noise(s->number, 999999, l, c);
-            int like = s->same && l < s->liars ? 0 : l;
-            s->x[l][c] = 3 + size * noise(s->number, t, like, c) + own + (l < s->liars ? s->lie * sign : 0);
+            int like = s->same && l < s->malicious_count ? 0 : l;
+            double common = l < s->malicious_count ? s->shared * noise(s->number, t, 1000, c) : 0;
+            s->x[l][c] =
+                3 + size * noise(s->number, t, like, c) + own + common + (l < s->malicious_count ? s->lie * sign : 0);
         }
     }
 }
@@ -65,7 +73,7 @@ static void fill_rows(scene *s, int t)
 static void open_scene(scene *s, const char *line)
 {
     *s = (scene){.number = 0};
-    double field[11];
+    double field[13];
     char *at = (char *)(uintptr_t)(line + strlen("scene"));
     for (int i = 0; i < COUNT(field); i++) {
         const char *from = at;
@@ -75,7 +83,7 @@ static void open_scene(scene *s, const char *line)
     s->number = (int)field[0];
     s->n = (int)field[1];
     s->m = (int)field[2];
-    s->liars = (int)field[3];
+    s->malicious_count = (int)field[3];
     s->lie = field[4];
     s->period = (int)field[5];
     s->spread = field[6];
@@ -83,6 +91,8 @@ static void open_scene(scene *s, const char *line)
     s->self = (int)field[8];
     s->same = field[9] != 0;
     s->additions = field[10] != 0;
+    s->there = (int)field[11];
+    s->shared = field[12];
     s->agg = make_agg(s->additions ? "mref:sketch=full,lazy=0,horizon=512"
                                    : "mref:sketch=full,lazy=0,horizon=512,without=additions");
     assert_true(s->n <= ROWS && s->m <= COLUMNS);
@@ -90,7 +100,8 @@ static void open_scene(scene *s, const char *line)
     const reef_shape shape = {.rows = s->n, .segments = 1, .lengths = &length, .dtype = REEF_F64};
     assert_int_equal(reef_plan_create(&s->plan, s->agg, &shape, NULL), REEF_OK);
     assert_int_equal(reef_state_create(&s->memory, s->agg, &shape, NULL), REEF_OK);
-    assert_int_equal(reef_report_create(&s->report, s->n, NULL), REEF_OK);
+    reef_state_set_limit(s->memory, s->there == FLOOD ? s->n : 1000000);
+    assert_int_equal(reef_report_create(NULL, &s->report, s->n, NULL), REEF_OK);
 }
 
 static void close_scene(scene *s)
@@ -101,24 +112,46 @@ static void close_scene(scene *s)
     reef_agg_destroy(&s->agg);
 }
 
+static bool is_there(const scene *s, int l, int t)
+{
+    const uint64_t parts[] = {(uint64_t)s->number, (uint64_t)t, (uint64_t)l, 2000};
+    if (s->there == AWAY) {
+        return l >= s->malicious_count || t < 60 || t >= 220;
+    }
+    return (s->there != SOME && s->there != FLOOD) || hashed(parts, COUNT(parts)) < 0.8;
+}
+
 static void step(scene *s, int t)
 {
     const void *rows[ROWS];
+    int64_t ids[ROWS];
+    double weights[ROWS];
     for (int l = 0; l < s->n; l++) {
         rows[l] = s->x[l];
+        bool new_id = (s->there == NEW_IDS || s->there == FLOOD) && l < s->malicious_count;
+        ids[l] = new_id ? 1000 + (int64_t)t * s->malicious_count + l : l;
+        weights[l] = is_there(s, l, t);
     }
-    const reef_input input = {.rows = rows, .state = s->memory, .has_self = s->self >= 0, .self = s->self};
+    const reef_input input = {
+        .rows = rows, .ids = ids, .weights = weights, .state = s->memory, .has_self = s->self >= 0, .self = s->self};
     fill_rows(s, t);
     assert_int_equal(reef_plan_apply(s->plan, &input, s->out, s->report, NULL), REEF_OK);
 }
 
+/* As its factors make it, see mref.h. */
 static double weight_of(const scene *s, ptrdiff_t l)
 {
-    double least = 1;
-    for (int test = 0; test < REEF_TEST_COPIES; test++) {
-        least = fmin(least, reef_report_factor(s->report, l, (reef_test)test));
+    double b = 1;
+    if (reef_report_reason(s->report, l) != REEF_USED) {
+        return 0;
     }
-    return least * reef_report_factor(s->report, l, REEF_TEST_COPIES);
+    for (int test = 0; test < RFI_MREF_BY_COPIES; test++) {
+        b = fmin(b, reef_report_factor(s->report, l, test));
+    }
+    b *= fmin(reef_report_factor(s->report, l, RFI_MREF_BY_COPIES),
+              reef_report_factor(s->report, l, RFI_MREF_BY_TOGETHER));
+    b *= reef_report_factor(s->report, l, RFI_MREF_BY_AGE);
+    return b + reef_report_number(s->report, RFI_MREF_MIX) * (reef_report_factor(s->report, l, RFI_MREF_BY_GATE) - b);
 }
 
 /* The numbers of a line, the first being the round. */

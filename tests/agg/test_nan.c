@@ -125,7 +125,7 @@ static void bounds_still_hold_after_drops(void **state)
 {
     static const struct {
         const char *format;
-        int per_liar, more;
+        int per_malicious, more;
     } cases[] = {
         {"krum:f=#", 2, 3},      {"krum:f=#,dialect=byzfl", 2, 1},
         {"multikrum:f=#", 2, 3}, {"bulyan:f=#", 4, 3},
@@ -136,7 +136,7 @@ static void bounds_still_hold_after_drops(void **state)
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
         for (ptrdiff_t f = 1; f <= 5; f++) {
-            ptrdiff_t n = cases[i].per_liar * f + cases[i].more;
+            ptrdiff_t n = cases[i].per_malicious * f + cases[i].more;
             for (ptrdiff_t count = 1; count < n; count++) {
                 check_drop_row(cases[i].format, n, f, count, REEF_F64, false);
             }

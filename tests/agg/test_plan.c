@@ -30,7 +30,7 @@ static void check_size(const char *spec, model *d)
     assert_int_equal(reef_plan_init(&plan, agg, &d->shape, memory, bytes - 1, &error), REEF_E_ARG);
     assert_null(plan);
     assert_int_equal(reef_plan_init(&plan, agg, &d->shape, memory, bytes, &error), REEF_OK);
-    assert_int_equal(reef_report_create(&report, d->shape.rows, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, d->shape.rows, NULL), REEF_OK);
     for (uint32_t round = 0; round < 2; round++) {
         model_refill(d, round);
         reef_status status = apply(plan, d, report, &error);
@@ -124,7 +124,7 @@ static void segments_as_blocks(void **state)
     for (ptrdiff_t m = 0; m < 5000; m++) {
         model_set(&d, 1, 4, m, 50);
     }
-    assert_int_equal(reef_report_create(&report, 9, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, 9, NULL), REEF_OK);
     reef_report_keep_shares(report, shares, NULL);
     assert_int_equal(reef_plan_create(&plan, agg, &d.shape, NULL), REEF_OK);
     assert_int_equal(apply(plan, &d, report, NULL), REEF_OK);
@@ -147,13 +147,13 @@ static void segments_as_blocks(void **state)
 /* ---- long models: sums over many tiles and slots lose nothing ---- */
 
 /* Only coordinate `at` of row 2 gives the liar away. */
-static void check_liar_at(const char *spec, model *d, ptrdiff_t segment, ptrdiff_t at)
+static void check_malicious_at(const char *spec, model *d, ptrdiff_t segment, ptrdiff_t at)
 {
     reef_plan *plan = NULL;
     reef_report *report = NULL;
     reef_agg *agg = make_agg(spec);
     double sum = 0;
-    assert_int_equal(reef_report_create(&report, 5, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, 5, NULL), REEF_OK);
     assert_int_equal(reef_plan_create(&plan, agg, &d->shape, NULL), REEF_OK);
     double honest = model_get(d, segment, 2, at);
     model_set(d, segment, 2, at, 1e5);
@@ -180,17 +180,17 @@ static void long_models(void **state)
     for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
         model_create(&d, 5, 1, one, REEF_F32, 1, 2);
         for (ptrdiff_t at = 0; at < one[0]; at += 4096) {
-            check_liar_at(specs[i], &d, 0, at);
+            check_malicious_at(specs[i], &d, 0, at);
         }
         model_destroy(&d);
         model_create(&d, 5, 5, many, REEF_F64, 1, 2);
         for (ptrdiff_t s = 0; s < 5; s++) {
-            check_liar_at(specs[i], &d, s, many[s] - 1);
+            check_malicious_at(specs[i], &d, s, many[s] - 1);
         }
         model_destroy(&d);
         model_create(&d, 5, 1, very_long, REEF_F32, 1, 2);
-        check_liar_at(specs[i], &d, 0, 300000);
-        check_liar_at(specs[i], &d, 0, 150000);
+        check_malicious_at(specs[i], &d, 0, 300000);
+        check_malicious_at(specs[i], &d, 0, 150000);
         model_destroy(&d);
     }
 }
@@ -213,7 +213,7 @@ static void plans_are_reusable(void **state)
         reef_input input = {.has_self = true, .self = 2};
         model_create(&d, 11, 1, length, REEF_F64, 1, (uint32_t)i);
         input.rows = d.rows[0];
-        assert_int_equal(reef_report_create(&report, 11, NULL), REEF_OK);
+        assert_int_equal(reef_report_create(NULL, &report, 11, NULL), REEF_OK);
         assert_int_equal(reef_plan_create(&plan, agg, &d.shape, NULL), REEF_OK);
         for (int round = 0; round < 4; round++) {
             model_refill(&d, (uint32_t)round);

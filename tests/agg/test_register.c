@@ -13,7 +13,7 @@ static reef_context *context;
 
 typedef struct midrange_params {
     double lean; /* share of the maximum */
-    reef_liars f;
+    reef_malicious f;
 } midrange_params;
 
 static const reef_field midrange_fields[] = {
@@ -26,7 +26,7 @@ static const reef_field midrange_fields[] = {
      .unit = "",
      .help = "share of the maximum"},
     {.name = "f",
-     .type = REEF_FIELD_LIARS,
+     .type = REEF_FIELD_MALICIOUS,
      .offset = offsetof(midrange_params, f),
      .preset = "0",
      .unit = "",
@@ -56,13 +56,13 @@ static ptrdiff_t third(const void *params, ptrdiff_t n)
 }
 
 static const reef_rule midrange = {
-    .name = "midrange",
-    .summary = "middle of the extremes",
-    .citation = "",
+    .kind = {.name = "midrange",
+             .summary = "middle of the extremes",
+             .citation = "",
+             .fields = midrange_fields,
+             .field_count = 2,
+             .params_size = sizeof(midrange_params)},
     .traits = REEF_TRAIT_PERMUTATION | REEF_TRAIT_TRANSLATION | REEF_TRAIT_HULL,
-    .fields = midrange_fields,
-    .field_count = 2,
-    .params_size = sizeof(midrange_params),
     .bound = third,
     .bound_text = "n >= 3 f",
     .column = midrange_column,
@@ -96,9 +96,7 @@ static reef_status nearest_weigh(const void *params, const reef_points *points, 
 }
 
 static const reef_rule nearest = {
-    .name = "nearest",
-    .summary = "the shortest row",
-    .citation = "",
+    .kind = {.name = "nearest", .summary = "the shortest row", .citation = ""},
     .traits = REEF_TRAIT_PERMUTATION | REEF_TRAIT_SCALE | REEF_TRAIT_HULL,
     .needs = needs_origin,
     .weigh = nearest_weigh,
@@ -126,9 +124,7 @@ static reef_status halves_mix(const void *params, const reef_points *points, dou
 }
 
 static const reef_rule halves = {
-    .name = "halves",
-    .summary = "pre-aggregator: every second row, halved",
-    .citation = "",
+    .kind = {.name = "halves", .summary = "pre-aggregator: every second row, halved", .citation = ""},
     .traits = REEF_TRAIT_SCALE,
     .needs = needs_origin,
     .mixed = halves_mixed,
@@ -141,9 +137,9 @@ static int open_context(void **state)
 {
     (void)state;
     bool good = reef_context_create(&context, NULL, NULL) == REEF_OK &&
-                reef_agg_register(context, &midrange, NULL) == REEF_OK &&
-                reef_agg_register(context, &nearest, NULL) == REEF_OK &&
-                reef_agg_register(context, &halves, NULL) == REEF_OK;
+                reef_kind_register(context, REEF_FAMILY_RULE, &midrange.kind, NULL) == REEF_OK &&
+                reef_kind_register(context, REEF_FAMILY_RULE, &nearest.kind, NULL) == REEF_OK &&
+                reef_kind_register(context, REEF_FAMILY_RULE, &halves.kind, NULL) == REEF_OK;
     return good ? 0 : -1;
 }
 
@@ -158,7 +154,7 @@ static void run(trial *on, const char *spec)
 {
     reef_agg *agg = NULL;
     reef_error error = {0};
-    reef_status status = reef_agg_create_in(context, &agg, spec, &error);
+    reef_status status = reef_agg_create(context, &agg, spec, &error);
     CHECK(status == REEF_OK, "%s: %s", spec, error.text);
     trial_apply(on, agg);
     CHECK(on->status == REEF_OK, "%s: %s", spec, on->error.text);
@@ -167,19 +163,19 @@ static void run(trial *on, const char *spec)
 
 static void registry_lists_them(void **state)
 {
-    ptrdiff_t builtin = reef_rule_count(NULL);
+    ptrdiff_t builtin = reef_kind_count(NULL, REEF_FAMILY_RULE);
     (void)state;
-    assert_int_equal(reef_rule_count(context), builtin + 3);
-    assert_ptr_equal(reef_rule_at(context, builtin), &midrange);
-    assert_ptr_equal(reef_rule_find(context, "halves"), &halves);
-    assert_null(reef_rule_find(NULL, "halves"));
+    assert_int_equal(reef_kind_count(context, REEF_FAMILY_RULE), builtin + 3);
+    assert_ptr_equal(reef_kind_at(context, REEF_FAMILY_RULE, builtin), &midrange);
+    assert_ptr_equal(reef_kind_find(context, REEF_FAMILY_RULE, "halves"), &halves);
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_RULE, "halves"));
     reef_agg *agg = NULL;
     reef_error error;
-    assert_int_equal(reef_agg_create(&agg, "midrange", &error), REEF_E_NAME); /* another context */
-    assert_int_equal(reef_agg_create_in(context, &agg, "midrnge", &error), REEF_E_NAME);
+    assert_int_equal(reef_agg_create(NULL, &agg, "midrange", &error), REEF_E_NAME); /* another context */
+    assert_int_equal(reef_agg_create(context, &agg, "midrnge", &error), REEF_E_NAME);
     assert_non_null(strstr(error.text, "midrange"));
-    assert_int_equal(reef_agg_create_in(context, &agg, "midrange:lean=2", &error), REEF_E_RANGE);
-    assert_int_equal(reef_agg_create_in(context, &agg, "halves", &error), REEF_E_SYNTAX);
+    assert_int_equal(reef_agg_create(context, &agg, "midrange:lean=2", &error), REEF_E_RANGE);
+    assert_int_equal(reef_agg_create(context, &agg, "halves", &error), REEF_E_SYNTAX);
 }
 
 static void elementwise_rule(void **state)
@@ -202,10 +198,10 @@ static void elementwise_rule(void **state)
         }
     }
     reef_agg *agg = NULL;
-    assert_int_equal(reef_agg_create_in(context, &agg, "midrange:f=3", NULL), REEF_OK);
+    assert_int_equal(reef_agg_create(context, &agg, "midrange:f=3", NULL), REEF_OK);
     trial_fill(&t, ROWS_GAUSS, 6, 2, REEF_F64, 1);
     trial_apply(&t, agg);
-    assert_int_equal(t.status, REEF_E_LIARS);
+    assert_int_equal(t.status, REEF_E_MALICIOUS);
     assert_non_null(strstr(t.error.text, "n >= 3 f"));
     trial_fill(&t, ROWS_GAUSS, 9, 2, REEF_F64, 1);
     trial_weigh(&t, 1);
@@ -271,34 +267,34 @@ static void refused_rules(void **state)
                                "mix and column", "no fields",  "too many"};
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(bad); i++) {
-        bad[i].name = "fresh";
+        bad[i].kind.name = "fresh";
     }
-    bad[0].name = NULL;
-    bad[1].name = "";
-    bad[2].name = "two words";
-    bad[3].name = "a:b";
-    bad[4].name = "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd";
+    bad[0].kind.name = NULL;
+    bad[1].kind.name = "";
+    bad[2].kind.name = "two words";
+    bad[3].kind.name = "a:b";
+    bad[4].kind.name = "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd";
     bad[5].weigh = NULL;
     bad[6].needs = NULL;
     bad[7].bound = NULL;
     bad[8].bound_text = NULL;
     bad[9].mixed = NULL;
     bad[10].column = midrange_column;
-    bad[11].fields = NULL;
-    bad[12].field_count = 33;
-    ptrdiff_t count = reef_rule_count(context);
+    bad[11].kind.fields = NULL;
+    bad[12].kind.field_count = 33;
+    ptrdiff_t count = reef_kind_count(context, REEF_FAMILY_RULE);
     for (ptrdiff_t i = 0; i < COUNT(bad); i++) {
         reef_error error = {0};
-        CHECK(reef_agg_register(context, &bad[i], &error) == REEF_E_ARG, "%s", why[i]);
+        CHECK(reef_kind_register(context, REEF_FAMILY_RULE, &bad[i].kind, &error) == REEF_E_ARG, "%s", why[i]);
         assert_true(strlen(error.text) > 10);
     }
-    assert_int_equal(reef_agg_register(context, NULL, NULL), REEF_E_ARG);
-    assert_int_equal(reef_agg_register(NULL, &nearest, NULL), REEF_E_ARG);
+    assert_int_equal(reef_kind_register(context, REEF_FAMILY_RULE, NULL, NULL), REEF_E_ARG);
+    assert_int_equal(reef_kind_register(NULL, REEF_FAMILY_RULE, &nearest.kind, NULL), REEF_E_ARG);
     reef_rule clash = nearest;
-    clash.name = "median";
-    assert_int_equal(reef_agg_register(context, &clash, NULL), REEF_E_NAME);
-    assert_int_equal(reef_agg_register(context, &midrange, NULL), REEF_E_NAME);
-    assert_int_equal(reef_rule_count(context), count);
+    clash.kind.name = "median";
+    assert_int_equal(reef_kind_register(context, REEF_FAMILY_RULE, &clash.kind, NULL), REEF_E_NAME);
+    assert_int_equal(reef_kind_register(context, REEF_FAMILY_RULE, &midrange.kind, NULL), REEF_E_NAME);
+    assert_int_equal(reef_kind_count(context, REEF_FAMILY_RULE), count);
 }
 
 /* A failing prepare or weigh passes its own words on. */
@@ -328,16 +324,16 @@ static void failures_of_rules_are_passed_on(void **state)
     reef_error error;
     (void)state;
     unwilling = midrange;
-    unwilling.name = "unwilling";
+    unwilling.kind.name = "unwilling";
     unwilling.prepare = refuse_params;
     unable = nearest;
-    unable.name = "unable";
+    unable.kind.name = "unable";
     unable.weigh = refuse_rows;
-    assert_int_equal(reef_agg_register(context, &unwilling, NULL), REEF_OK);
-    assert_int_equal(reef_agg_register(context, &unable, NULL), REEF_OK);
-    assert_int_equal(reef_agg_create_in(context, &agg, "unwilling", &error), REEF_E_RANGE);
+    assert_int_equal(reef_kind_register(context, REEF_FAMILY_RULE, &unwilling.kind, NULL), REEF_OK);
+    assert_int_equal(reef_kind_register(context, REEF_FAMILY_RULE, &unable.kind, NULL), REEF_OK);
+    assert_int_equal(reef_agg_create(context, &agg, "unwilling", &error), REEF_E_RANGE);
     assert_string_equal(error.text, "never");
-    assert_int_equal(reef_agg_create_in(context, &agg, "unable", &error), REEF_OK);
+    assert_int_equal(reef_agg_create(context, &agg, "unable", &error), REEF_OK);
     trial_fill(&t, ROWS_GAUSS, 4, 3, REEF_F64, 1);
     trial_apply(&t, agg);
     assert_int_equal(t.status, REEF_E_RANGE);

@@ -270,7 +270,7 @@ static void reports_are_reusable(void **state)
         rows[l] = &x[l];
     }
     reef_input input = {.rows = rows};
-    assert_int_equal(reef_report_create(&report, 5, &error), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, 5, &error), REEF_OK);
     assert_int_equal(reef_agg_apply(agg, &input, 5, 1, REEF_F64, &out, report, &error), REEF_OK);
     assert_true(reef_report_trust(report)[4] == 0 && reef_report_rejected(report)[4] == 1);
     x[4] = NAN;

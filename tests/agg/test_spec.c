@@ -98,10 +98,10 @@ static void blanks_do_not_matter(void **state)
     assert_string_equal(text[0], text[2]);
 }
 
-static ptrdiff_t liars(const char *spec, ptrdiff_t n)
+static ptrdiff_t malicious_count(const char *spec, ptrdiff_t n)
 {
     reef_agg *agg = make_agg(spec);
-    ptrdiff_t f = reef_agg_liars(agg, n);
+    ptrdiff_t f = reef_agg_tolerates(agg, n);
     reef_agg_destroy(&agg);
     return f;
 }
@@ -110,20 +110,20 @@ static void forms_of_f(void **state)
 {
     (void)state;
     for (ptrdiff_t n = 1; n <= 50; n++) {
-        assert_int_equal(liars("trimmed:f=4", n), 4);
-        assert_int_equal(liars("trimmed:f=0.25", n), n / 4);
-        assert_int_equal(liars("trimmed:f=25%", n), n / 4);
-        assert_int_equal(liars("trimmed:f=max", n), (n - 1) / 2);
-        assert_int_equal(liars("krum", n), n >= 3 ? (n - 3) / 2 : 0);
-        assert_int_equal(liars("krum:dialect=byzfl", n), (n - 1) / 2);
-        assert_int_equal(liars("bulyan", n), n >= 3 ? (n - 3) / 4 : 0);
-        assert_int_equal(liars("trimmed:f=max,keep_self=true", n), n > 2 ? (n - 2) / 2 : 0);
-        assert_int_equal(liars("ref", n), -1);
-        assert_int_equal(liars("nnm | ref", n), (n - 1) / 2);
-        assert_int_equal(liars("bucketing:s=2 | krum", n), liars("krum", (n + 1) / 2));
-        assert_int_equal(liars("nnm:f=3 | krum:f=2", n), 2);
+        assert_int_equal(malicious_count("trimmed:f=4", n), 4);
+        assert_int_equal(malicious_count("trimmed:f=0.25", n), n / 4);
+        assert_int_equal(malicious_count("trimmed:f=25%", n), n / 4);
+        assert_int_equal(malicious_count("trimmed:f=max", n), (n - 1) / 2);
+        assert_int_equal(malicious_count("krum", n), n >= 3 ? (n - 3) / 2 : 0);
+        assert_int_equal(malicious_count("krum:dialect=byzfl", n), (n - 1) / 2);
+        assert_int_equal(malicious_count("bulyan", n), n >= 3 ? (n - 3) / 4 : 0);
+        assert_int_equal(malicious_count("trimmed:f=max,keep_self=true", n), n > 2 ? (n - 2) / 2 : 0);
+        assert_int_equal(malicious_count("ref", n), -1);
+        assert_int_equal(malicious_count("nnm | ref", n), (n - 1) / 2);
+        assert_int_equal(malicious_count("bucketing:s=2 | krum", n), malicious_count("krum", (n + 1) / 2));
+        assert_int_equal(malicious_count("nnm:f=3 | krum:f=2", n), 2);
     }
-    assert_int_equal(liars("krum", 0), -1);
+    assert_int_equal(malicious_count("krum", 0), -1);
     /* max works for every n, and is what it says */
     for (ptrdiff_t n = 1; n <= 40; n++) {
         char spec[64];
@@ -169,22 +169,22 @@ static void traits_of_pipes(void **state)
 static void every_field_takes_what_it_says(void **state)
 {
     (void)state;
-    for (ptrdiff_t i = 0; i < reef_rule_count(NULL); i++) {
-        const reef_rule *rule = reef_rule_at(NULL, i);
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_RULE); i++) {
+        const reef_rule *rule = (const void *)reef_kind_at(NULL, REEF_FAMILY_RULE, i);
         const char *end = rule->mix ? " | mean" : "";
-        for (ptrdiff_t j = 0; j < rule->field_count; j++) {
-            const reef_field *field = &rule->fields[j];
+        for (ptrdiff_t j = 0; j < rule->kind.field_count; j++) {
+            const reef_field *field = &rule->kind.fields[j];
             char spec[200];
-            (void)snprintf(spec, sizeof spec, "%s:%s=%s%s", rule->name, field->name, field->preset, end);
+            (void)snprintf(spec, sizeof spec, "%s:%s=%s%s", rule->kind.name, field->name, field->preset, end);
             reef_agg *agg = make_agg(spec);
             reef_agg_destroy(&agg);
             for (ptrdiff_t w = 0; field->words && field->words[w]; w++) {
-                (void)snprintf(spec, sizeof spec, "%s:%s=%s%s", rule->name, field->name, field->words[w], end);
+                (void)snprintf(spec, sizeof spec, "%s:%s=%s%s", rule->kind.name, field->name, field->words[w], end);
                 agg = make_agg(spec);
                 reef_agg_destroy(&agg);
             }
             for (int edge = 0; edge < 2 && field->max > field->min; edge++) {
-                (void)snprintf(spec, sizeof spec, "%s:%s=%.17g%s", rule->name, field->name,
+                (void)snprintf(spec, sizeof spec, "%s:%s=%.17g%s", rule->kind.name, field->name,
                                edge ? field->max : field->min, end);
                 agg = make_agg(spec);
                 reef_agg_destroy(&agg);

@@ -170,7 +170,7 @@ static void shares_with_origin_and_centre(void **state)
     }
     assert_int_equal(reef_state_create(&memory, agg, &shape, NULL), REEF_OK);
     assert_int_equal(reef_state_set_centre(memory, 0, centre, NULL), REEF_OK);
-    assert_int_equal(reef_report_create(&report, N, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, N, NULL), REEF_OK);
     reef_report_keep_shares(report, shares, centre_share);
     reef_input input = {.rows = rows, .state = memory};
     assert_int_equal(reef_agg_apply(agg, &input, N, M, REEF_F64, out, report, NULL), REEF_OK);

@@ -163,7 +163,7 @@ static void check_stream(const char *spec, model *d, const double *weights, uint
     alone.workers = 1;
     s = (stream){.d = d, .pieces = seed % 2};
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(reef_report_create(&reports[i], d->shape.rows, NULL), REEF_OK);
+        assert_int_equal(reef_report_create(NULL, &reports[i], d->shape.rows, NULL), REEF_OK);
     }
     assert_int_equal(reef_plan_create(&s.plan, agg, &alone, NULL), REEF_OK);
     assert_int_equal(reef_plan_apply_segments(s.plan, &input, d->rows, d->outs, reports[0], NULL), REEF_OK);
@@ -437,7 +437,7 @@ static void reports_need_the_grain(void **state)
     reef_report *report = NULL;
     (void)state;
     open_desk(&k, "ref");
-    assert_int_equal(reef_report_create(&report, 5, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, 5, NULL), REEF_OK);
     assert_int_equal(reef_plan_passes(k.plan), 0);
     assert_int_equal(reef_plan_begin(k.plan, &k.input, report, NULL), REEF_OK);
     assert_int_equal(combine(&k, 0, 0, 100), REEF_E_ARG);

@@ -22,7 +22,7 @@ typedef struct sample {
     const void **rows;
 } sample;
 
-static void draw(sample *s, ptrdiff_t n, ptrdiff_t m, ptrdiff_t liars, double delta, uint64_t seed)
+static void draw(sample *s, ptrdiff_t n, ptrdiff_t m, ptrdiff_t malicious_count, double delta, uint64_t seed)
 {
     rfi_rng rng;
     rfi_rng_init(&rng, seed, 0x7461626c, (uint32_t)n, 0, 0);
@@ -35,7 +35,7 @@ static void draw(sample *s, ptrdiff_t n, ptrdiff_t m, ptrdiff_t liars, double de
         double *row = s->x + l * m;
         s->rows[l] = row;
         for (ptrdiff_t i = 0; i < m; i++) {
-            row[i] = rfi_rng_normal(&rng) + (l < liars ? delta : 0);
+            row[i] = rfi_rng_normal(&rng) + (l < malicious_count ? delta : 0);
         }
     }
 }
@@ -76,13 +76,14 @@ static double clean_loss(const char *spec, ptrdiff_t n, ptrdiff_t m, uint64_t se
 }
 
 /* Values of all n MSE over the shifts, the largest of them. */
-static double worst_loss(const char *spec, ptrdiff_t liars, const double *deltas, ptrdiff_t count, ptrdiff_t m)
+static double worst_loss(const char *spec, ptrdiff_t malicious_count, const double *deltas, ptrdiff_t count,
+                         ptrdiff_t m)
 {
     double worst = 0;
     for (ptrdiff_t d = 0; d < count; d++) {
         sample s;
         double sum = 0;
-        draw(&s, 32, m, liars, deltas[d], 99);
+        draw(&s, 32, m, malicious_count, deltas[d], 99);
         aggregate(&s, spec, NULL);
         for (ptrdiff_t i = 0; i < m; i++) {
             sum += s.out[i] * s.out[i];
@@ -220,7 +221,7 @@ static void spread_of_norms(void **state)
         for (ptrdiff_t n = 3; n <= 64; n += n < 10 ? 1 : 9) {
             sample s;
             reef_report *report = NULL;
-            assert_int_equal(reef_report_create(&report, n, NULL), REEF_OK);
+            assert_int_equal(reef_report_create(NULL, &report, n, NULL), REEF_OK);
             draw(&s, n, blocks[b], 0, 0, 8);
             for (ptrdiff_t l = 0; l < n; l++) {
                 double size = 0.7 + 0.6 * (double)l / (double)(n - 1);

@@ -24,9 +24,9 @@ static void aggregate(reef_context *context, const char *spec, model *d, float *
     reef_plan *plan = NULL;
     reef_report *report = NULL;
     reef_input input = {0};
-    assert_int_equal(reef_agg_create_in(context, &agg, spec, NULL), REEF_OK);
+    assert_int_equal(reef_agg_create(context, &agg, spec, NULL), REEF_OK);
     assert_int_equal(reef_plan_create(&plan, agg, &d->shape, NULL), REEF_OK);
-    assert_int_equal(reef_report_create(&report, ROWS, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, ROWS, NULL), REEF_OK);
     model_clear_out(d);
     reef_error error;
     reef_status status = reef_plan_apply_segments(plan, &input, d->rows, d->outs, report, &error);

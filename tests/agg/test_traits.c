@@ -99,41 +99,41 @@ static double tolerance(const scene *s)
 static void every_rule_is_in_the_list(void **state)
 {
     (void)state;
-    for (ptrdiff_t i = 0; i < reef_rule_count(NULL); i++) {
-        const reef_rule *rule = reef_rule_at(NULL, i);
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_RULE); i++) {
+        const reef_rule *rule = (const void *)reef_kind_at(NULL, REEF_FAMILY_RULE, i);
         bool alone = false;
         bool piped = false;
         for (ptrdiff_t j = 0; j < all_specs_count; j++) {
-            bool uses = spec_uses(all_specs[j], rule->name);
+            bool uses = spec_uses(all_specs[j], rule->kind.name);
             alone = alone || (uses && !strchr(all_specs[j], '|'));
             piped = piped || (uses && strchr(all_specs[j], '|'));
         }
-        CHECK(alone || rule->mix, "add %s to all_specs in tests/support/specs.c", rule->name);
+        CHECK(alone || rule->mix, "add %s to all_specs in tests/support/specs.c", rule->kind.name);
         CHECK(piped || (rule->traits & REEF_TRAIT_SENDERS), "add a pipe with %s to all_specs in tests/support/specs.c",
-              rule->name);
+              rule->kind.name);
     }
-    assert_null(reef_rule_at(NULL, -1));
-    assert_null(reef_rule_at(NULL, reef_rule_count(NULL)));
-    assert_null(reef_rule_find(NULL, "no-such-rule"));
-    assert_null(reef_rule_find(NULL, NULL));
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_RULE, -1));
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_RULE, reef_kind_count(NULL, REEF_FAMILY_RULE)));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_RULE, "no-such-rule"));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_RULE, NULL));
 }
 
 static void every_parameter_is_described(void **state)
 {
     (void)state;
-    for (ptrdiff_t i = 0; i < reef_rule_count(NULL); i++) {
-        const reef_rule *rule = reef_rule_at(NULL, i);
-        assert_ptr_equal(reef_rule_find(NULL, rule->name), rule);
-        assert_true(strlen(rule->summary) > 10 && !strchr(rule->summary, '\n'));
-        assert_non_null(rule->citation);
-        for (ptrdiff_t j = 0; j < rule->field_count; j++) {
-            const reef_field *field = &rule->fields[j];
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_RULE); i++) {
+        const reef_rule *rule = (const void *)reef_kind_at(NULL, REEF_FAMILY_RULE, i);
+        assert_ptr_equal(reef_kind_find(NULL, REEF_FAMILY_RULE, rule->kind.name), rule);
+        assert_true(strlen(rule->kind.summary) > 10 && !strchr(rule->kind.summary, '\n'));
+        assert_non_null(rule->kind.citation);
+        for (ptrdiff_t j = 0; j < rule->kind.field_count; j++) {
+            const reef_field *field = &rule->kind.fields[j];
             assert_true(strlen(field->help) > 3);
             assert_non_null(field->preset);
             assert_non_null(field->unit);
             assert_true(field->min <= field->max);
             assert_true(field->type != REEF_FIELD_WORD || field->words);
-            assert_true(field->offset < rule->params_size);
+            assert_true(field->offset < rule->kind.params_size);
         }
     }
 }
@@ -144,7 +144,7 @@ static void every_parameter_is_described(void **state)
  * is taken. Krum: n <= 3. Bulyan, which goes on with fewer and fewer rows: f <= 2. */
 static bool ties_by_nature(const scene *s)
 {
-    bool bulyan = spec_uses(s->spec, "bulyan") && reef_agg_liars(s->agg, before.n) <= 2;
+    bool bulyan = spec_uses(s->spec, "bulyan") && reef_agg_tolerates(s->agg, before.n) <= 2;
     return bulyan || (spec_uses(s->spec, "krum") && before.n <= 3);
 }
 

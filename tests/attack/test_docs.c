@@ -38,8 +38,8 @@ static void everything_is_described(void **state)
 {
     ptrdiff_t count = 0;
     (void)state;
-    for (ptrdiff_t i = 0; i < reef_attack_count(); i++) {
-        const reef_kind *kind = &reef_attack_at(i)->kind;
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_ATTACK); i++) {
+        const reef_kind *kind = reef_kind_at(NULL, REEF_FAMILY_ATTACK, i);
         char head[100];
         (void)snprintf(head, sizeof head, "\n### %s\n", kind->name);
         const char *from = strstr(page, head);
@@ -52,7 +52,7 @@ static void everything_is_described(void **state)
         const char *cited = strstr(from, author);
         CHECK(cited && cited < end, "the section on %s does not cite %s", kind->name, author);
     }
-    const reef_field *fields = reef_attack_common_fields(&count);
+    const reef_field *fields = reef_kind_common(REEF_FAMILY_ATTACK, reef_kind_at(NULL, REEF_FAMILY_ATTACK, 0), &count);
     check_fields("all attacks", fields, count, page, page + strlen(page));
 }
 

@@ -87,6 +87,16 @@ static double alie_minus_15(const scene *s, ptrdiff_t m)
     return mean_of(s, m) - 1.5 * deviation_of(s, m);
 }
 
+static double alie_minus_half(const scene *s, ptrdiff_t m)
+{
+    return mean_of(s, m) - 0.5 * deviation_of(s, m);
+}
+
+static double frame_1(const scene *s, ptrdiff_t m)
+{
+    return mean_of(s, m) - deviation_of(s, m) + (x_of(s, 0, m) + x_of(s, 1, m) - 2 * mean_of(s, m)) / sqrt(2);
+}
+
 static double ipm_half(const scene *s, ptrdiff_t m)
 {
     return previous_of(s, m) - 0.5 * (mean_of(s, m) - previous_of(s, m));
@@ -105,6 +115,11 @@ static double row_0(const scene *s, ptrdiff_t m)
 static double row_4(const scene *s, ptrdiff_t m)
 {
     return x_of(s, 4, m);
+}
+
+static double row_7(const scene *s, ptrdiff_t m)
+{
+    return x_of(s, 7, m);
 }
 
 static double row_remotest(const scene *s, ptrdiff_t m)
@@ -128,12 +143,12 @@ static double row_remotest(const scene *s, ptrdiff_t m)
 static double dissensus_2(const scene *s, ptrdiff_t m)
 {
     double w = (double)s->view.receiver_model[m];
-    double a = 1.0 / (double)(s->view.honest + s->view.liars);
+    double a = 1.0 / (double)(s->view.honest + s->view.malicious_count);
     double sum = 0;
     for (ptrdiff_t l = 0; l < s->view.known; l++) {
         sum += a * (x_of(s, l, m) - w);
     }
-    return w - 2 * sum / (a * (double)s->view.liars);
+    return w - 2 * sum / (a * (double)s->view.malicious_count);
 }
 
 static double plus_9(const scene *s, ptrdiff_t m)
@@ -165,11 +180,17 @@ static void formulas(void **state)
     s.view.round = 10;
     expect("alie:z=1.5,period=5", &s, alie_15);
     s.view.round = 0;
+    expect("frame:z=1,targets=2,jitter=0", &s, frame_1);
     expect("ipm", &s, ipm_half);
     expect("ipm:epsilon=10,reference=zero", &s, ipm_models);
     expect("mimic", &s, row_0);
     expect("mimic:agent=13", &s, row_4);
     expect("mimic:agent=farthest", &s, row_remotest);
+    ptrdiff_t sender = s.view.sender;
+    s.view.sender = 13;
+    expect("mimic:agent=13,targets=5", &s, row_7); /* 13 mod 9 + 13 mod 5 */
+    expect("mimic:agent=3,targets=9", &s, row_7);
+    s.view.sender = sender;
     expect("dissensus:epsilon=2", &s, dissensus_2);
     expect("label_flip", &s, own_of);
     expect("late", &s, own_of);
@@ -238,7 +259,7 @@ static void alie_factor(void **state)
         }
     }
     scene s = make_scene(26, LENGTH, 1, 0.2, 1.5, 1);
-    s.view.liars = 24;
+    s.view.malicious_count = 24;
     reef_attack *attack = make_attack("alie");
     (void)send_message(attack, &s);
     for (ptrdiff_t m = 0; m < LENGTH; m++) {
@@ -411,10 +432,10 @@ static double harm(const scene *s, const float *message)
     float result[64];
     const float *rows[64];
     double sum = 0;
-    for (ptrdiff_t l = 0; l < s->view.known + s->view.liars; l++) {
+    for (ptrdiff_t l = 0; l < s->view.known + s->view.malicious_count; l++) {
         rows[l] = l < s->view.known ? s->view.rows[l] : message;
     }
-    (void)s->view.aggregate(s->view.user, rows, s->view.known + s->view.liars, result);
+    (void)s->view.aggregate(s->view.user, rows, s->view.known + s->view.malicious_count, result);
     for (ptrdiff_t m = 0; m < s->view.length; m++) {
         sum += pow((double)result[m] - mean_of(s, m), 2);
     }
@@ -496,7 +517,7 @@ static bool aggregate_counting(void *user, const float *const *rows, ptrdiff_t c
 static void evaluations_are_bounded(void **state)
 {
     static const struct {
-        ptrdiff_t honest, liars, rows; /* 11 rows are known */
+        ptrdiff_t honest, malicious_count, rows; /* 11 rows are known */
     } cases[] = {{11, 3, 14}, {22, 6, 14}, {11, 0, 12}, {11, 1000, 23}, {0, 3, 22}};
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
@@ -504,7 +525,7 @@ static void evaluations_are_bounded(void **state)
             counting c = {0, 0, 40};
             scene s = make_scene(11, 40, 1, 0.3, 1, 3);
             s.view.honest = cases[i].honest;
-            s.view.liars = cases[i].liars;
+            s.view.malicious_count = cases[i].malicious_count;
             s.view.aggregate = aggregate_counting;
             s.view.user = &c;
             reef_attack *attack = make_attack(k ? "fang_krum:evaluations=13" : "line_search:evaluations=13");
@@ -557,7 +578,7 @@ static void noise_has_its_size(void **state)
         for (int k = 0; k < 4; k++) {
             memcpy(before, s.out, 20000 * sizeof(float));
             s.view.round += k == 0 ? 1 : k == 1 ? INT64_C(1) << 32 : 0;
-            s.view.liar += k == 2;
+            s.view.sender += k == 2;
             s.view.seed += k == 3;
             (void)send_message(attack, &s);
             bool same = memcmp(before, s.out, 20000 * sizeof(float)) == 0;
@@ -569,7 +590,7 @@ static void noise_has_its_size(void **state)
 }
 
 /* alie with noise of each liar's own: half a standard deviation around the same place, and no two send the same. */
-static void jitter_is_each_liars_own(void **state)
+static void jitter_is_each_malicious_own(void **state)
 {
     enum { LONG = 20000 };
     scene s = make_scene(KNOWN, LONG, 1, 0.2, 1.5, 1);
@@ -585,7 +606,7 @@ static void jitter_is_each_liars_own(void **state)
     }
     CHECK_CLOSE(sqrt(squares / LONG), 0.5, 5 * 0.5 / sqrt(2.0 * LONG), "jitter");
     assert_false(reef_attack_traits(attack) & REEF_ATTACK_SAME);
-    s.view.liar++;
+    s.view.sender++;
     assert_true(send_message(attack, &s));
     assert_int_not_equal(memcmp(first, s.out, LONG * sizeof *first), 0);
     free(first);
@@ -604,7 +625,7 @@ static void coordinates_are_few(void **state)
             scene s = make_scene(0, 50, 1, 0, 1, 3);
             int changed = 0;
             s.view.round = t;
-            s.view.liar = t % 7;
+            s.view.sender = t % 7;
             (void)send_message(attack, &s);
             for (ptrdiff_t m = 0; m < 50; m++) {
                 bool same = s.out[m] == s.view.own[m];
@@ -661,7 +682,7 @@ static void faces_are_two(void **state)
         CHECK_CLOSE(fabs(side), 9, 1e-5, "two_faced");
         plus += side > 0;
         s.view.round += 3;
-        s.view.liar++;
+        s.view.sender++;
         (void)send_message(attack, &s);
         CHECK_CLOSE((double)s.out[2] - own_of(&s, 2), side, 1e-5, "the same face in every round");
         drop_scene(&s);
@@ -688,6 +709,111 @@ static void silent_and_late(void **state)
     drop_scene(&s);
 }
 
+/* As far off as its trust allows; and who stays away says nothing. */
+static void trust_decides(void **state)
+{
+    (void)state;
+    scene s = make_scene(KNOWN, LENGTH, 1, 0.2, 1.5, 1);
+    s.view.trust = 1;
+    expect("adaptive:z=1.5,jitter=0", &s, alie_minus_15);
+    s.view.trust = 7;
+    expect("adaptive:z=1.5,jitter=0", &s, alie_minus_15);
+    s.view.trust = 0.6;
+    expect("adaptive:z=1.25,least=0.333333333333,jitter=0", &s, alie_minus_half);
+    s.view.trust = 0.5;
+    expect("adaptive:z=1.5,jitter=0", &s, mean_of);
+    s.view.trust = 0;
+    expect("adaptive:z=1.5,jitter=0", &s, mean_of);
+    s.view.trust = 1;
+    s.view.round = 5;
+    expect("adaptive:z=1.5,period=5,jitter=0", &s, alie_15);
+    reef_attack *visits = make_attack("whitewash:z=1.5,jitter=0,away=5,identity=2,ids=same");
+    for (s.view.round = 0; s.view.round < 14; s.view.round++) {
+        assert_true(send_message(visits, &s) == (s.view.round % 7 >= 5));
+        assert_int_equal(reef_attack_identity(visits, 3, 32, s.view.round), 3);
+    }
+    reef_attack_destroy(&visits);
+    s.view.round = 5;
+    expect("whitewash:z=1.5,jitter=0,away=5,identity=2", &s, alie_minus_15);
+    drop_scene(&s);
+}
+
+/* Noise around the row that is copied, another one for every sender. */
+static void copies_have_jitter(void **state)
+{
+    enum { LONG = 4000 };
+    double squares[2] = {0, 0};
+    float first[LONG];
+    (void)state;
+    scene s = make_scene(9, LONG, 1, 0, 1, 5);
+    reef_attack *attack = make_attack("mimic:jitter=0.5");
+    assert_false(reef_attack_traits(attack) & REEF_ATTACK_SAME);
+    for (int i = 0; i < 2; i++) {
+        s.view.sender = 3 + i;
+        assert_true(send_message(attack, &s));
+        for (ptrdiff_t m = 0; m < LONG; m++) {
+            double from = i ? (double)first[m] : x_of(&s, 0, m);
+            squares[i] += pow(((double)s.out[m] - from) / deviation_of(&s, m), 2) / LONG;
+            first[m] = s.out[m];
+        }
+    }
+    CHECK(fabs(squares[0] - 0.25) < 0.03 && fabs(squares[1] - 0.5) < 0.06, "jitter: %g, %g", squares[0], squares[1]);
+    reef_attack_destroy(&attack);
+    drop_scene(&s);
+}
+
+/* Two senders of one round: the noise they share has its size, and what each adds has its own. */
+static void noise_is_shared(void **state)
+{
+    enum { LONG = 4000 };
+    (void)state;
+    scene s = make_scene(9, LONG, 1, 0, 1, 5);
+    scene t = make_scene(9, LONG, 1, 0, 1, 5);
+    reef_attack *attack = make_attack("shared_noise:z=2,jitter=0.5");
+    s.view.sender = 3;
+    t.view.sender = 8;
+    assert_true(send_message(attack, &s) && send_message(attack, &t));
+    double products = 0;
+    double squares = 0;
+    for (ptrdiff_t m = 0; m < LONG; m++) {
+        double one = ((double)s.out[m] - mean_of(&s, m)) / deviation_of(&s, m);
+        double other = ((double)t.out[m] - mean_of(&t, m)) / deviation_of(&t, m);
+        products += one * other / LONG;
+        squares += one * one / LONG;
+    }
+    CHECK(fabs(products - 4) < 0.4, "shared: %g", products);
+    CHECK(fabs(squares - 4.25) < 0.4, "in all: %g", squares);
+    t.view.round++;
+    assert_true(send_message(attack, &t));
+    double later = 0;
+    for (ptrdiff_t m = 0; m < LONG; m++) {
+        later += ((double)s.out[m] - mean_of(&s, m)) * ((double)t.out[m] - mean_of(&t, m)) / LONG;
+    }
+    CHECK(fabs(later) < 0.4, "shared with another round: %g", later);
+    reef_attack_destroy(&attack);
+    drop_scene(&s);
+    drop_scene(&t);
+}
+
+static void ids_change(void **state)
+{
+    (void)state;
+    reef_attack *constant = make_attack("alie");
+    reef_attack *changing = make_attack("whitewash:identity=4");
+    reef_attack *honest = make_attack("come_and_go");
+    assert_int_equal(reef_attack_identity(NULL, 7, 32, 100), 7);
+    assert_int_equal(reef_attack_identity(constant, 7, 32, 100), 7);
+    assert_true(reef_attack_identity(changing, 7, 32, 0) == reef_attack_identity(changing, 7, 32, 3));
+    assert_true(reef_attack_identity(changing, 7, 32, 3) != reef_attack_identity(changing, 7, 32, 4));
+    assert_true(reef_attack_identity(changing, 7, 32, 0) >= 32); /* no honest agent has it */
+    assert_true(reef_attack_identity(changing, 7, 32, 0) != reef_attack_identity(changing, 8, 32, 0));
+    assert_true(reef_attack_identity(honest, 7, 32, 0) != reef_attack_identity(honest, 7, 32, 1));
+    assert_true(reef_attack_identity(honest, 7, INT32_MAX, INT64_MAX) >= 0);
+    reef_attack_destroy(&constant);
+    reef_attack_destroy(&changing);
+    reef_attack_destroy(&honest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -702,11 +828,15 @@ int main(void)
         cmocka_unit_test(line_search_without_a_rule),
         cmocka_unit_test(evaluations_are_bounded),
         cmocka_unit_test(noise_has_its_size),
-        cmocka_unit_test(jitter_is_each_liars_own),
+        cmocka_unit_test(jitter_is_each_malicious_own),
         cmocka_unit_test(coordinates_are_few),
         cmocka_unit_test(not_numbers),
         cmocka_unit_test(faces_are_two),
         cmocka_unit_test(silent_and_late),
+        cmocka_unit_test(copies_have_jitter),
+        cmocka_unit_test(trust_decides),
+        cmocka_unit_test(noise_is_shared),
+        cmocka_unit_test(ids_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

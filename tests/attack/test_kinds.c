@@ -11,16 +11,17 @@ static void catalogue(void **state)
 {
     ptrdiff_t count = 0;
     (void)state;
-    assert_null(reef_attack_at(-1));
-    assert_null(reef_attack_at(reef_attack_count()));
-    assert_null(reef_attack_find("nothing"));
-    assert_null(reef_attack_find(NULL));
-    for (ptrdiff_t i = 0; i < reef_attack_count(); i++) {
-        const reef_attack_kind *kind = reef_attack_at(i);
-        assert_ptr_equal(reef_attack_find(kind->kind.name), kind);
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_ATTACK, -1));
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_ATTACK, reef_kind_count(NULL, REEF_FAMILY_ATTACK)));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_ATTACK, "nothing"));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_ATTACK, NULL));
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_ATTACK); i++) {
+        const reef_attack_kind *kind = (const void *)reef_kind_at(NULL, REEF_FAMILY_ATTACK, i);
+        assert_ptr_equal(reef_kind_find(NULL, REEF_FAMILY_ATTACK, kind->kind.name), kind);
         assert_true(kind->kind.summary[0] && kind->kind.citation);
     }
-    assert_string_equal(reef_attack_common_fields(&count)->name, "knowledge");
+    assert_string_equal(reef_kind_common(REEF_FAMILY_ATTACK, reef_kind_at(NULL, REEF_FAMILY_ATTACK, 0), &count)->name,
+                        "knowledge");
     assert_int_equal(count, 5);
 }
 
@@ -28,8 +29,8 @@ static void catalogue(void **state)
 static void specs_cover_everything(void **state)
 {
     (void)state;
-    for (ptrdiff_t i = 0; i < reef_attack_count(); i++) {
-        const reef_kind *kind = &reef_attack_at(i)->kind;
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_ATTACK); i++) {
+        const reef_kind *kind = reef_kind_at(NULL, REEF_FAMILY_ATTACK, i);
         bool named = false;
         for (ptrdiff_t j = 0; j < attack_specs_count; j++) {
             size_t length = strcspn(attack_specs[j], ":");
@@ -58,7 +59,7 @@ static void specs_read_back(void **state)
         char again[1000];
         char cut[8];
         char more[300];
-        (void)snprintf(more, sizeof more, "%s%cknowledge=liars,from=3,until=90,on=4,off=5", attack_specs[i],
+        (void)snprintf(more, sizeof more, "%s%cknowledge=malicious,from=3,until=90,on=4,off=5", attack_specs[i],
                        strchr(attack_specs[i], ':') ? ',' : ':');
         reef_attack *attack = make_attack(i % 2 ? more : attack_specs[i]);
         size_t length = reef_attack_print(attack, text, sizeof text);
@@ -91,7 +92,7 @@ static void bad_specs(void **state)
         {"additive:delta=1e39", REEF_E_RANGE, "delta"},
         {"additive:delta=1,delta=2", REEF_E_SYNTAX, "twice"},
         {"additive:direction=up", REEF_E_RANGE, "ones|gaussian"},
-        {"additive:knowledge=none", REEF_E_RANGE, "all|neighbours|liars"},
+        {"additive:knowledge=none", REEF_E_RANGE, "all|neighbours|malicious"},
         {"additive:on=0", REEF_E_RANGE, "on"},
         {"additive:off=-1", REEF_E_RANGE, "off"},
         {"additive:from=1.5", REEF_E_SYNTAX, "whole number"},
@@ -206,7 +207,7 @@ static void change_own(scene *s)
     for (ptrdiff_t i = 0; i < s->view.length; i++) {
         s->data[i] += 1 + (float)(i % 3);
     }
-    s->view.liar++;
+    s->view.sender++;
 }
 
 static void change_previous(scene *s)
@@ -294,7 +295,7 @@ static void hostile_numbers(void **state)
             s.data[j] = isfinite(s.data[j]) ? s.data[j] : 3e38F;
         }
         for (int k = 0; k < 3; k++) {
-            s.view.liars = k == 1 ? 0 : 9;
+            s.view.malicious_count = k == 1 ? 0 : 9;
             s.view.aggregate = k == 0 ? aggregate_median : k == 1 ? NULL : aggregate_nothing;
             s.view.user = &length;
             s.view.receiver_model = k == 2 ? NULL : s.data + 2 * length;

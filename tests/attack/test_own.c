@@ -51,9 +51,9 @@ static unsigned traits(const void *params)
 }
 
 static const reef_attack_kind own_kind = {
-    .kind = {"push", "pushes", "", push_fields, COUNT(push_fields), sizeof(push_params)},
+    .kind = {.name = "push", "pushes", "", push_fields, COUNT(push_fields), sizeof(push_params)},
     .traits = REEF_ATTACK_LANES,
-    .knowledge = REEF_KNOW_LIARS,
+    .knowledge = REEF_KNOW_MALICIOUS,
     .work_rows = 2,
     .message = push,
     .delay = wait,
@@ -67,7 +67,7 @@ static void presets_and_parameters(void **state)
     (void)state;
     assert_int_equal(reef_attack_create_own(NULL, &attack, &own_kind, NULL, NULL, NULL), REEF_OK);
     (void)reef_attack_print(attack, text, sizeof text);
-    assert_string_equal(text, "push:by=2.5,wait=4,knowledge=liars,from=0,until=0,on=1,off=0");
+    assert_string_equal(text, "push:by=2.5,wait=4,knowledge=malicious,from=0,until=0,on=1,off=0");
     assert_ptr_equal(reef_attack_kind_of(attack), &own_kind);
     assert_int_equal(reef_attack_traits(attack), REEF_ATTACK_LANES);
     assert_int_equal(reef_attack_delay(attack), 4);

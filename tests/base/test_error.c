@@ -8,7 +8,7 @@
 static void every_status_has_its_text(void **state)
 {
     static const reef_status all[] = {
-#define LIST(code, text) code,
+#define LIST(code, number, text) code,
         REEF_STATUS_LIST(LIST)
 #undef LIST
     };
@@ -59,7 +59,7 @@ static void success_leaves_the_error_alone(void **state)
     reef_error error = {REEF_E_FAR, "as it was"};
     reef_agg *agg = NULL;
     (void)state;
-    assert_int_equal(reef_agg_create(&agg, "mean", &error), REEF_OK);
+    assert_int_equal(reef_agg_create(NULL, &agg, "mean", &error), REEF_OK);
     assert_int_equal(error.status, REEF_E_FAR);
     assert_string_equal(error.text, "as it was");
     reef_agg_destroy(&agg);
@@ -72,9 +72,19 @@ static void version(void **state)
     assert_true(strchr(reef_version(), '.') != NULL);
 }
 
+/* What a terminal would obey is not in a message; text of any language stays. */
+static void control_characters_are_hidden(void **state)
+{
+    reef_error error;
+    (void)state;
+    (void)rfi_fail(&error, REEF_E_FILE, "%s", "a\x1b[2Jb\r\n\tc\x7f \xc2\x9b \xc2\xa7 \xc3\x9f");
+    assert_string_equal(error.text, "a?[2Jb???c? ?? \xc2\xa7 \xc3\x9f");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(control_characters_are_hidden),
         cmocka_unit_test(every_status_has_its_text),
         cmocka_unit_test(failing),
         cmocka_unit_test(long_texts_are_cut),

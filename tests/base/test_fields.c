@@ -14,7 +14,7 @@ typedef struct sample {
     int64_t counted;
     bool flag;
     int word;
-    reef_liars f;
+    reef_malicious f;
 } sample;
 
 static const char *const auto_words[] = {"auto", NULL};
@@ -40,7 +40,7 @@ static const reef_field fields[] = {
      .words = size_words},
     {.name = "flag", .type = REEF_FIELD_BOOL, .offset = offsetof(sample, flag), .preset = "yes"},
     {.name = "word", .type = REEF_FIELD_WORD, .offset = offsetof(sample, word), .preset = "green", .words = choices},
-    {.name = "f", .type = REEF_FIELD_LIARS, .offset = offsetof(sample, f), .preset = "20%"},
+    {.name = "f", .type = REEF_FIELD_MALICIOUS, .offset = offsetof(sample, f), .preset = "20%"},
 };
 static const rfi_fields table = {"paint", fields, COUNT(fields)};
 
@@ -62,7 +62,7 @@ static void presets(void **state)
     sample s = preset();
     (void)state;
     assert_true(s.real == 1.5 && isnan(s.wordy) && s.whole == -3 && s.counted == -2 && s.flag && s.word == 1);
-    assert_true(s.f.kind == REEF_LIARS_FRACTION && fabs(s.f.value - 0.2) < 1e-15);
+    assert_true(s.f.kind == REEF_MALICIOUS_FRACTION && fabs(s.f.value - 0.2) < 1e-15);
 }
 
 static void good_values(void **state)
@@ -87,23 +87,23 @@ static void good_values(void **state)
     }
 }
 
-static void liars(void **state)
+static void malicious_count(void **state)
 {
     static const struct {
         const char *text;
-        reef_liars_kind kind;
+        reef_malicious_kind kind;
         double value;
-    } good[] = {{"0", REEF_LIARS_COUNT, 0},
-                {"4", REEF_LIARS_COUNT, 4},
-                {"1000000000", REEF_LIARS_COUNT, 1e9},
-                {"0.25", REEF_LIARS_FRACTION, 0.25},
-                {"25%", REEF_LIARS_FRACTION, 0.25},
-                {"0.0", REEF_LIARS_FRACTION, 0},
-                {"1e-3", REEF_LIARS_FRACTION, 1e-3},
-                {"12.5%", REEF_LIARS_FRACTION, 0.125},
-                {"max", REEF_LIARS_MAX, 0},
-                {"0.4999", REEF_LIARS_FRACTION, 0.4999},
-                {"0%", REEF_LIARS_FRACTION, 0}};
+    } good[] = {{"0", REEF_MALICIOUS_COUNT, 0},
+                {"4", REEF_MALICIOUS_COUNT, 4},
+                {"1000000000", REEF_MALICIOUS_COUNT, 1e9},
+                {"0.25", REEF_MALICIOUS_FRACTION, 0.25},
+                {"25%", REEF_MALICIOUS_FRACTION, 0.25},
+                {"0.0", REEF_MALICIOUS_FRACTION, 0},
+                {"1e-3", REEF_MALICIOUS_FRACTION, 1e-3},
+                {"12.5%", REEF_MALICIOUS_FRACTION, 0.125},
+                {"max", REEF_MALICIOUS_MAX, 0},
+                {"0.4999", REEF_MALICIOUS_FRACTION, 0.4999},
+                {"0%", REEF_MALICIOUS_FRACTION, 0}};
     static const char *const bad[] = {"",      "-1",  "-0",   "0.5", "50%",        "1.5",
                                       "4.0",   "%",   "max%", "Max", "1e9",        "nan",
                                       "inf",   "0x4", "4 ",   "4%%", "1000000001", "99999999999999999999",
@@ -259,7 +259,7 @@ static void texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets),    cmocka_unit_test(good_values),    cmocka_unit_test(liars),
+        cmocka_unit_test(presets),    cmocka_unit_test(good_values),    cmocka_unit_test(malicious_count),
         cmocka_unit_test(bad_values), cmocka_unit_test(hostile_values), cmocka_unit_test(printing_reads_back),
         cmocka_unit_test(texts),
     };

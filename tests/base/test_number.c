@@ -128,9 +128,25 @@ static void comma_locales(void **state)
     setlocale(LC_ALL, "C");
 }
 
+static void hexadecimal(void **state)
+{
+    static const char *const wrong[] = {
+        "", "0", "00000000000000000", "000000000000000g", "000000000000000A", "0x00000000000000"};
+    uint64_t number = 7;
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(wrong); i++) {
+        assert_false(rfi_read_hex((rfi_slice){wrong[i], strlen(wrong[i])}, &number));
+    }
+    assert_false(rfi_read_hex((rfi_slice){"000000000000000\0", 16}, &number));
+    assert_true(number == 7);
+    assert_true(rfi_read_hex((rfi_slice){"fedcba9876543210", 16}, &number));
+    assert_true(number == UINT64_C(0xfedcba9876543210));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hexadecimal),
         cmocka_unit_test(known_values),
         cmocka_unit_test(refusals),
         cmocka_unit_test(random_values_read_back),

@@ -1,4 +1,4 @@
-/* Spec strings of a catalogue: reading, presets, common fields, refusals, printing. */
+/* Spec strings of a family: reading, presets, common fields, refusals, printing. */
 #include "base/memory.h"
 #include "base/spec.h"
 #include "support/check.h"
@@ -26,23 +26,23 @@ static const reef_field boat_fields[] = {
 static const reef_field shared_fields[] = {
     {.name = "wet", .type = REEF_FIELD_BOOL, .offset = offsetof(shared_params, wet), .preset = "false"},
 };
-static const reef_kind kinds[] = {
-    {"boat", "swims", "", boat_fields, COUNT(boat_fields), sizeof(boat_params)},
-    {"raft", "swims too", "", NULL, 0, 0},
-};
+static const reef_kind boat = {.name = "boat", "swims", "", boat_fields, COUNT(boat_fields), sizeof(boat_params)};
+static const reef_kind raft = {.name = "raft", "swims too", "", NULL, 0, 0};
+static const reef_kind buoy = {.name = "buoy", "stays where it is", "", NULL, 0, 0};
+static const reef_kind *const kinds[] = {&boat, &raft, &buoy};
 
-static const reef_kind *kind_of(const void *user, ptrdiff_t i)
+static bool lies_at_anchor(const reef_kind *kind)
 {
-    (void)user;
-    return &kinds[i];
+    return kind == &buoy;
 }
 
-static const char *name_of(const void *user, ptrdiff_t i)
-{
-    return kind_of(user, i)->name;
-}
-
-static const rfi_catalogue catalogue = {"vessel", name_of, kind_of, NULL, COUNT(kinds)};
+static const rfi_family family = {.name = "vessel",
+                                  .what = "vessel",
+                                  .builtin = kinds,
+                                  .builtin_count = COUNT(kinds),
+                                  .common = {"vessel", shared_fields, COUNT(shared_fields)},
+                                  .lacks_common = lies_at_anchor,
+                                  .lacks_text = "belongs to what moves"};
 
 static void reading_and_printing(void **state)
 {
@@ -59,17 +59,17 @@ static void reading_and_printing(void **state)
         {"boat:port=a(1,wet=1", "boat:masts=2,port=a(1,wet=true"},
         {"raft", "raft:wet=false"},
         {"raft:wet=1", "raft:wet=true"},
+        {"buoy", "buoy"},
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
         shared_params shared;
-        rfi_target common = {{"vessel", shared_fields, COUNT(shared_fields)}, &shared, NULL};
-        ptrdiff_t index = -1;
+        const reef_kind *kind = NULL;
         void *params = NULL;
         char text[200];
         size_t used = 0;
-        assert_int_equal(rfi_spec_read(NULL, &catalogue, cases[i].spec, &common, &index, &params, NULL), REEF_OK);
-        rfi_spec_print(&kinds[index], params, &common, text, sizeof text, &used);
+        assert_int_equal(rfi_spec_read(NULL, &family, cases[i].spec, &shared, &kind, &params, NULL), REEF_OK);
+        rfi_spec_print(&family, kind, params, &shared, text, sizeof text, &used);
         assert_string_equal(text, cases[i].printed);
         rfi_release(NULL, params);
     }
@@ -80,9 +80,9 @@ static void refusals(void **state)
     static const struct {
         const char *spec, *says;
     } cases[] = {
-        {"", "a vessel is missing"},
+        {"", "the name of a vessel is missing"},
         {"baot", "there is no vessel 'baot'; did you mean 'boat'"},
-        {"submarine", "there is no vessel 'submarine'; there are: boat, raft"},
+        {"submarine", "there is no vessel 'submarine'; there are: boat, raft, buoy"},
         {"boat:", "should read key=value"},
         {"boat:masts", "should read key=value"},
         {"boat:masts=", "should read key=value"},
@@ -100,34 +100,32 @@ static void refusals(void **state)
         {"boat:masts=()", "is not allowed"},
         {"boat:port=(a),", "should read key=value"},
         {"raft:masts=1", "has no parameter 'masts'"},
+        {"buoy:wet=1", "wet= belongs to what moves, not to buoy"},
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
         shared_params shared;
-        rfi_target common = {{"vessel", shared_fields, COUNT(shared_fields)}, &shared, NULL};
-        ptrdiff_t index = -1;
+        const reef_kind *kind = NULL;
         void *params = NULL;
         reef_error error = {REEF_OK, ""};
-        assert_int_not_equal(rfi_spec_read(NULL, &catalogue, cases[i].spec, &common, &index, &params, &error), REEF_OK);
+        assert_int_not_equal(rfi_spec_read(NULL, &family, cases[i].spec, &shared, &kind, &params, &error), REEF_OK);
         CHECK(strstr(error.text, cases[i].says), "\"%s\": '%s' does not say '%s'", cases[i].spec, error.text,
               cases[i].says);
         assert_null(params);
     }
 }
 
-static void fields_of_others(void **state)
+static void copies(void **state)
 {
-    boat_params boat = {0};
-    reef_error error;
-    rfi_target targets[] = {
-        {{"boat", boat_fields, COUNT(boat_fields)}, &boat, NULL},
-        {{"boat", shared_fields, COUNT(shared_fields)}, NULL, "belongs to the harbour"},
-    };
+    boat_params given = {.masts = 7};
+    void *params = NULL;
     (void)state;
-    assert_int_equal(rfi_spec_set(targets, 2, (rfi_slice){"masts=4", 7}, &error), REEF_OK);
-    assert_int_equal(boat.masts, 4);
-    assert_int_equal(rfi_spec_set(targets, 2, (rfi_slice){"wet=1", 5}, &error), REEF_E_SYNTAX);
-    assert_string_equal(error.text, "wet= belongs to the harbour, not to boat");
+    assert_int_equal(rfi_spec_copy(NULL, &family, &boat, &given, &params, NULL), REEF_OK);
+    assert_int_equal(((boat_params *)params)->masts, 7);
+    rfi_release(NULL, params);
+    assert_int_equal(rfi_spec_copy(NULL, &family, &boat, NULL, &params, NULL), REEF_OK);
+    assert_int_equal(((boat_params *)params)->masts, 2);
+    rfi_release(NULL, params);
 }
 
 static void long_specs(void **state)
@@ -148,7 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_and_printing),
         cmocka_unit_test(refusals),
-        cmocka_unit_test(fields_of_others),
+        cmocka_unit_test(copies),
         cmocka_unit_test(long_specs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ five() {
 @test "a liar has no say, and the table tells" {
     five
     run -0 --separate-stderr "$REEF" aggregate ?.st -o out.st
-    [ -z "$stderr" ]
+    [ "$stderr" = "reef aggregate: warning: 1.st, 2.st, 3.st, 4.st have the same content: one model with 4 votes" ]
     [ "$(data out.st)" = "0000803f000000400700000000000000" ]
     [[ "${lines[0]}" == "file "*"weight"*"trust"*"rejected"*"fate" ]]
     [[ "${lines[1]}" == "1.st "*" 1.250 "*"0.0 %  used" ]]
@@ -77,7 +77,7 @@ five() {
     [[ "$output" == *"by vref, each tensor by itself"* ]]
     run -0 "$REEF" aggregate --rule vref --per-tensor --whole-model ?.st -o out.st --threads 2 --memory 1
     [[ "$output" == *"by vref, the model as a whole"* ]]
-    run -0 "$REEF" aggregate --integers trusted --no-trust -w 1,1,1,1,2 ?.st -o out.st
+    run -0 --separate-stderr "$REEF" aggregate --integers trusted --no-trust -w 1,1,1,1,2 ?.st -o out.st
     [[ "$output" == *"taken from 5.st, the most trusted file"* ]]
     [[ "${lines[1]}" == "1.st "*" - "*" - "*"used" ]]
 }
@@ -105,9 +105,10 @@ five() {
     [ -z "$output" ]
     [ "$stderr" = "reef aggregate: 2.st: tensor 'w' has shape [2]; in 1.st it has [1, 2]" ]
     [ ! -e out.st ]
-    run -0 "$REEF" aggregate --drop-bad ?.st missing.st -o out.st
+    run -3 --separate-stderr "$REEF" aggregate --drop-bad ?.st missing.st -o out.st
+    [ "$stderr" = "reef aggregate: missing.st: cannot open: No such file or directory" ]
+    run -0 "$REEF" aggregate --drop-bad ?.st -o out.st
     [[ "$output" == *"left out: 1.st: tensor 'w' has shape [1, 2]; in 2.st it has [2]"* ]]
-    [[ "$output" == *"left out: missing.st: cannot open"* ]]
     [ "$(data out.st)" = "0000803f000000400700000000000000" ]
 }
 
@@ -127,15 +128,45 @@ five() {
     run -0 "$REEF" aggregate --drop-bad 1.st short.st 2.st -o out.st
 }
 
+@test "files that are something else are named as what they are" {
+    model 1.st 1 2 7
+    printf 'GGUF\003\000\000\000\001' >a.gguf
+    printf '\010\007\022\007pytorch' >b.onnx
+    printf '\200\002\212\012l\374\234F\371' >c.bin
+    printf 'version https://git-lfs.github.com/spec/v1\n' >d.safetensors
+    printf '<!DOCTYPE html>\n' >e.safetensors
+    printf 'PK\003\004zip' >f.pt
+    local -A says=([a.gguf]="is a GGUF file" [b.onnx]="is an ONNX file" [c.bin]="is a pickled file"
+        [d.safetensors]="is a Git LFS pointer, not the model itself; get that with \`git lfs pull\`"
+        [e.safetensors]="is an HTML page" [f.pt]="is a zip archive")
+    for file in "${!says[@]}"; do
+        run -3 --separate-stderr "$REEF" aggregate 1.st "$file" -o out.st
+        [[ "$stderr" == "reef aggregate: $file: ${says[$file]}"* ]]
+        [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    done
+    [ ! -e out.st ]
+}
+
+@test "the same model twice is a warning, by name or by content, also when quiet" {
+    model a.st 1 2 7
+    model b.st 2 2 7
+    model c.st 1 2 7
+    ln b.st d.st
+    run -0 --separate-stderr "$REEF" aggregate -q ?.st -o out.bin
+    [ -z "$output" ]
+    [ "$stderr" = "reef aggregate: warning: a.st, c.st have the same content: one model with 2 votes
+reef aggregate: warning: b.st, d.st have the same content: one model with 2 votes" ]
+}
+
 @test "the table of trust goes into a pipe as it is, and replaces a file as a whole" {
     five
     mkfifo pipe
-    cat pipe >heard &
+    timeout 20 cat pipe >heard 3>&- &
     run -0 "$REEF" aggregate ?.st -o out.st --quiet --trust pipe
     wait
     [ -p pipe ]
     [ "$(head -n 1 heard)" = "file,weight,trust,rejected,fate,why" ]
-    echo old >trust.csv
+    echo "file,weight,trust,rejected,fate,why" >trust.csv
     run -0 "$REEF" aggregate ?.st -o out.st --quiet --trust trust.csv
     cmp heard trust.csv
     [ -z "$(find . -name '*.tmp')" ]
@@ -146,12 +177,12 @@ five() {
     run -3 --separate-stderr "$REEF" aggregate 1.st nothing.st -o out.st
     [[ "$stderr" == "reef aggregate: nothing.st: cannot open: No such file"* ]]
     run -3 --separate-stderr "$REEF" aggregate 1.st . -o out.st
-    [[ "$stderr" == *"not a regular file" ]]
+    [[ "$stderr" == "reef aggregate: .: is a folder without a .safetensors file" ]]
     run -1 --separate-stderr "$REEF" aggregate 1.st 2.st -o nowhere/out.st
     [[ "$stderr" == "reef aggregate: nowhere/out.st: cannot make a file beside it"* ]]
     run -1 --separate-stderr "$REEF" aggregate 1.st 2.st -o .
     run -1 --separate-stderr "$REEF" aggregate 1.st 2.st -o out.st --trust nowhere/trust.csv
-    [[ "$stderr" == "reef aggregate: nowhere/trust.csv: cannot open"* ]]
+    [[ "$stderr" == *"reef aggregate: nowhere/trust.csv: cannot make a file beside it"* ]]
     run -1 --separate-stderr "$REEF" aggregate --rule krum:f=2 ?.st -o bad.st
     [[ "$stderr" == *"at most f = 1" ]]
     [ ! -e bad.st ]
@@ -172,11 +203,198 @@ five() {
     [ ! -e out.st ]
 }
 
+@test "--json has everything that is printed, and standard output to itself" {
+    model a.st 1 2 7
+    model b.st 2 2 8
+    model c.st 1 2 7
+    model d.st nan 2 7
+    run -0 --separate-stderr "$REEF" aggregate --json --trust-tensors t.csv ?.st -o out.bin
+    /usr/bin/python3 - "$output" <<'PY'
+import json, sys
+told = json.loads(sys.argv[1])
+files = {entry["path"]: entry for entry in told["files"]}
+assert list(files) == ["a.st", "b.st", "c.st", "d.st"]
+assert files["c.st"]["copy_of"] == "a.st" and "copy_of" not in files["b.st"]
+assert files["d.st"]["fate"] == "NaN or Inf" and files["d.st"]["why"].endswith("holds NaN or Inf")
+assert told["rule"] == "ref" and told["numbers"] == 2 and told["output"] == "out.bin" and told["notes"] == []
+assert told["integers"] == {"by": "majority", "tensors": 1, "elements": 1, "disputed": 1, "undecided": 0, "most_trusted": "a.st"}, told
+assert [tensor["name"] for tensor in told["tensors"]] == ["w"] and len(told["tensors"][0]["trust"]) == 4
+assert told["tensors"][0]["trust"][3] is None
+PY
+    run -2 "$REEF" aggregate --json ?.st -o -
+    run -2 "$REEF" aggregate --json ?.st -o out.bin --trust -
+}
+
 @test "help names every option" {
     run -0 "$REEF" aggregate --help
-    for option in output rule weights whole-model per-tensor nan integers drop-bad trust no-trust threads memory quiet; do
+    for option in output rule weights whole-model per-tensor nan integers drop-bad trust trust-tensors no-trust state ids shard-size json threads memory quiet; do
         [[ "$output" == *"--$option"* ]]
     done
     run -0 "$REEF" aggregate 1.st --help
     [[ "$output" == "Usage: reef aggregate"* ]]
+}
+
+@test "no output takes the place of an input or of the other output, and nothing is read" {
+    five
+    mkdir sub
+    ln -s ../1.st sub/link.st
+    ln 2.st hard.st
+    cat ./*.st | sha256sum >before
+    local -a wrong=("?.st -o 1.st" "?.st -o ./1.st" "?.st -o sub/link.st" "?.st -o hard.st" "?.st none.st -o 5.st"
+        "?.st -o out.st --trust 1.st" "?.st -o out.st --trust sub/link.st" "?.st -o out.st --trust out.st"
+        "?.st -o out.st --trust sub/../out.st" "?.st -o - --trust -" "--trust ?.st -o out.st")
+    for line in "${wrong[@]}"; do
+        # shellcheck disable=SC2086 # words
+        run -2 --separate-stderr "$REEF" aggregate $line
+        [ -z "$output" ]
+        [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    done
+    [ "$(cat ./*.st | sha256sum)" = "$(cat before)" ]
+    [ ! -e out.st ]
+}
+
+@test "the table of trust replaces no file that is not one" {
+    five
+    echo precious >notes.txt
+    : >empty
+    run -2 --separate-stderr "$REEF" aggregate ?.st -o out.st --trust notes.txt
+    [[ "$stderr" == *"no table of trust: notes.txt"* ]]
+    [ "$(cat notes.txt)" = precious ]
+    run -2 "$REEF" aggregate 1.st 2.st -o out.st --trust 3.st
+    [ ! -e out.st ]
+    run -0 "$REEF" aggregate ?.st -o out.st --trust empty
+    run -0 "$REEF" aggregate ?.st -o out.st --trust empty
+    [ "$(wc -l <empty)" -eq 6 ]
+}
+
+@test "links stay, their targets are written, and modes are kept" {
+    five
+    mkdir store
+    ln -s store/model.st out.st
+    ln -s store/trust.csv trust.csv
+    for i in 1 2; do
+        run -0 "$REEF" aggregate ?.st -o out.st --trust trust.csv -q
+        [ "$(readlink out.st)" = store/model.st ]
+        [ "$(readlink trust.csv)" = store/trust.csv ]
+        [ "$(data store/model.st)" = "0000803f000000400700000000000000" ]
+        [ "$(wc -l <store/trust.csv)" -eq 6 ]
+        chmod 600 store/*
+    done
+    [ "$(stat -c %a store/model.st store/trust.csv)" = $'600\n600' ]
+    [ -z "$(find . -name '*.tmp')" ]
+}
+
+@test "- is standard output, and so is every other name of it" {
+    five
+    "$REEF" aggregate ?.st -o out.st --trust trust.csv -q
+    "$REEF" aggregate ?.st -o - 2>said | cmp - out.st
+    grep -q '^file .*fate$' said
+    "$REEF" aggregate ?.st -o - -q >file.st
+    cmp file.st out.st
+    "$REEF" aggregate ?.st -o again.st --trust - 2>said >heard
+    cmp heard trust.csv
+    grep -q '^file .*fate$' said
+    # a link such as /dev/stdout, when standard output is a file: not replaced, and no line lost
+    ln -s /proc/self/fd/1 stdout
+    "$REEF" aggregate ?.st -o again.st --trust stdout >heard 2>said
+    [ -L stdout ]
+    cmp heard trust.csv
+    "$REEF" aggregate ?.st -o stdout -q >heard
+    [ -L stdout ]
+    cmp heard out.st
+    [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'reef-??????' -newer said)" ]
+}
+
+@test "the result goes into a pipe or device as it is" {
+    five
+    "$REEF" aggregate ?.st -o out.st -q
+    mkfifo pipe
+    timeout 20 cat pipe >heard 3>&- &
+    run -0 "$REEF" aggregate ?.st -o pipe -q
+    wait
+    [ -p pipe ]
+    cmp heard out.st
+    run -0 "$REEF" aggregate ?.st -o /dev/null
+    [ -c /dev/null ]
+    run -1 --separate-stderr "$REEF" aggregate ?.st -o /dev/full
+    [[ "$stderr" == *"/dev/full: cannot write: No space left"* ]]
+}
+
+@test "as many files as the hard limit allows; our own limits are not held against files" {
+    local i
+    for i in {10..49}; do model "$i.st" 1 2 7; done
+    run -0 bash -c 'ulimit -S -n 20 && "$REEF" aggregate --drop-bad ??.st -o out.st'
+    [[ "$output" == *"2 numbers in 1 tensor of 40 files"* ]]
+    rm out.st
+    run -1 --separate-stderr bash -c 'ulimit -n 20 && "$REEF" aggregate --drop-bad ??.st -o out.st'
+    [[ "$stderr" == *"Too many open files"* ]]
+    [ ! -e out.st ]
+}
+
+@test "--drop-bad keeps a majority or fails: shards are not half a model" {
+    model a1.st 1 2 7
+    model b1.st 1 2 7
+    model a2.st 1 2 7 "[1, 2]"
+    model b2.st 1 2 7 "[1, 2]"
+    run -3 --separate-stderr "$REEF" aggregate --drop-bad ??.st -o out.st
+    [[ "$stderr" == "reef aggregate: only 2 of 4 files belong together; the first that does not: a2.st: tensor 'w'"* ]]
+    [ ! -e out.st ]
+}
+
+@test "pipes and devices are no models, and are not waited for" {
+    five
+    mkfifo pipe
+    for file in pipe /dev/zero; do
+        run -3 --separate-stderr timeout 10 "$REEF" aggregate 1.st "$file" -o out.st
+        [[ "$stderr" == *"$file: is not a regular file" ]]
+    done
+}
+
+# large FILE MEGABYTES: a model of zeros with holes for them
+large() {
+    local bytes=$(($2 << 20)) header
+    header="{\"w\":{\"dtype\":\"F32\",\"shape\":[$((bytes / 4))],\"data_offsets\":[0,$bytes]}}"
+    { le ${#header} 8 && printf %s "$header"; } >"$1"
+    truncate -s $((8 + ${#header} + bytes)) "$1"
+}
+
+@test "SIGTERM, SIGHUP and SIGINT stop cleanly; under nohup SIGHUP does not" {
+    local i signal
+    for i in 1 2 3 4 5 6; do large "$i.st" 128; done
+    for signal in TERM HUP INT; do
+        env --default-signal=INT,HUP,TERM "$REEF" aggregate -q --threads 1 ?.st -o out.bin 2>said 3>&- &
+        local pid=$!
+        until compgen -G 'out.bin.*.tmp' >/dev/null; do sleep 0.01; done
+        kill "-$signal" "$pid"
+        local code=0
+        wait "$pid" || code=$?
+        [ "$code" -eq 1 ]
+        [ "$(cat said)" = "reef aggregate: stopped before it was done; nothing was written" ]
+        [ -z "$(find . -name 'out*')" ]
+    done
+    env --ignore-signal=HUP "$REEF" aggregate -q --threads 1 ?.st -o out.bin 3>&- &
+    local pid=$!
+    until compgen -G 'out.bin.*.tmp' >/dev/null; do sleep 0.01; done
+    kill -HUP "$pid"
+    wait "$pid"
+    [ -s out.bin ]
+}
+
+@test "a limit of file sizes is a message, and nothing is left" {
+    five
+    large 6.st 4
+    run -1 --separate-stderr bash -c 'ulimit -f 1024 && "$REEF" aggregate 6.st -o out.bin'
+    [[ "$stderr" == *"out.bin: cannot write: File too large" ]]
+    [ -z "$(find . -name 'out*')" ]
+}
+
+@test "what is printed never ends up in a file when standard streams are closed" {
+    five
+    "$REEF" aggregate ?.st -o good.st -q
+    "$REEF" aggregate ?.st -o a.st >&- 2>&- || true
+    "$REEF" aggregate ?.st -o b.st >&- || true
+    "$REEF" aggregate ?.st none.st -o c.st <&- >&- 2>&- && return 1
+    "$REEF" aggregate ?.st -o d.st -q 2>&- <&-
+    cmp good.st a.st && cmp good.st b.st && cmp good.st d.st
+    [ ! -e c.st ]
 }

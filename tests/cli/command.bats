@@ -7,14 +7,14 @@ commands() { "$REEF" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | 
 @test "without arguments: the overview on stderr, exit 2" {
     run -2 --separate-stderr "$REEF"
     [ -z "$output" ]
-    [[ "$stderr" == "Usage: reef COMMAND"* ]]
+    [[ "$stderr" == "Usage: reef [--plugin PATH]... COMMAND"* ]]
 }
 
 @test "help, --help and -h are the same, on stdout" {
     run -0 --separate-stderr "$REEF" help
     local text=$output
     [ -z "$stderr" ]
-    [[ "$text" == "Usage: reef COMMAND"* ]]
+    [[ "$text" == "Usage: reef [--plugin PATH]... COMMAND"* ]]
     for way in --help -h; do
         run -0 "$REEF" "$way"
         [ "$output" = "$text" ]
@@ -84,4 +84,34 @@ commands() { "$REEF" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | 
     run -0 --separate-stderr sh -c '"$REEF" list | head -n 1'
     [ "$output" = "Rules" ]
     [ -z "$stderr" ]
+}
+
+@test "no library is loaded from the current folder" {
+    cd "$BATS_TEST_TMPDIR"
+    readelf --dynamic "$REEF" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' >needed
+    [ -s needed ]
+    while read -r name; do
+        echo "not a library" >"$name" # whoever loads it fails
+    done <needed
+    run -0 "$REEF" --version
+}
+
+@test "the command that was meant is named, whatever letter is wrong" {
+    for typed in chekc compar rnu aggreagte lst; do
+        run -2 --separate-stderr "$REEF" "$typed"
+        [[ "$stderr" == *"did you mean '"* ]] || { echo "$typed: $stderr" && return 1; }
+    done
+    run -2 --separate-stderr "$REEF" zzzzzz
+    [[ "$stderr" != *"did you mean"* ]]
+    run -2 --separate-stderr "$REEF" run x.yaml --treads 4
+    [[ "$stderr" == *"did you mean --threads?"* ]]
+}
+
+@test "colours on a terminal only, and not with NO_COLOR or TERM=dumb" {
+    command -v script >/dev/null || skip "no script(1) here"
+    on_terminal() { script -qec "$1" /dev/null </dev/null; }
+    [[ "$(TERM=xterm NO_COLOR='' on_terminal "\"$REEF\" help")" == *$'\033[1m'* ]]
+    [[ "$(TERM=xterm NO_COLOR=1 on_terminal "\"$REEF\" help")" != *$'\033'* ]]
+    [[ "$(TERM=dumb on_terminal "\"$REEF\" help")" != *$'\033'* ]]
+    [[ "$(TERM=xterm "$REEF" help)" != *$'\033'* ]]
 }

@@ -1,4 +1,4 @@
-# reef demo: 32 models, 8 liars, every rule. It runs a few times at the beginning; the tests read what it printed.
+# reef demo: 32 models, 8 of them malicious, every rule. It runs a few times at the beginning; the tests read what it printed.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -22,7 +22,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 table() { sed -n '/^rule .*far/,/^$/p' "$1" | sed '1d;$d'; }
 
 # The table of agents.
-agents() { grep -E '^ *[0-9]+ (honest|LIAR) ' "$1"; }
+agents() { grep -E '^ *[0-9]+ (honest|MALICIOUS) ' "$1"; }
 
 @test "demo ends well and says nothing on stderr" {
     [ -s ascii ]
@@ -49,16 +49,16 @@ agents() { grep -E '^ *[0-9]+ (honest|LIAR) ' "$1"; }
          END { exit !(mean > 100 && ref < 1) }' ascii
 }
 
-@test "32 agents, the last 8 of them liars" {
+@test "32 agents, the last 8 of them malicious" {
     [ "$(agents ascii | wc -l)" -eq 32 ]
     [ "$(agents ascii | head -n 24 | grep -c honest)" -eq 24 ]
-    [ "$(agents ascii | tail -n 8 | grep -c LIAR)" -eq 8 ]
+    [ "$(agents ascii | tail -n 8 | grep -c MALICIOUS)" -eq 8 ]
     [ "$(agents ascii | awk '{ print $1 }' | tr '\n' ' ')" = "$(seq -s ' ' 0 31) " ]
 }
 
-@test "vref ignores the liars under far and near, and believes the honest" {
+@test "vref ignores malicious agents under far and near, and trusts honest ones" {
     # agent, kind, then far near hidden broken of ref, then of vref
-    agents ascii | awk '$2 == "LIAR" && ($7 != "0.00" || $8 != "0.00") { print; bad = 1 }
+    agents ascii | awk '$2 == "MALICIOUS" && ($7 != "0.00" || $8 != "0.00") { print; bad = 1 }
                         $2 == "honest" && ($7 < 0.5 || $8 < 0.5) { print; bad = 1 }
                         END { exit bad }'
 }

@@ -20,7 +20,7 @@ names() { "$REEF" list | awk '/^  [a-z]/ { print $1 }'; }
     for rule in $(names); do
         run -0 "$REEF" list "$rule"
         [[ "${lines[0]}" == "$rule - "* ]]
-        for part in "  kind:  " "Traits" "Parameters" "weights"; do
+        for part in "  kind:      " "Traits" "Parameters" "weights"; do
             [[ "$output" == *"$part"* ]] || { echo "$rule: no '$part' in: $output" && return 1; }
         done
         count=$((count + 1))
@@ -39,10 +39,10 @@ names() { "$REEF" list | awk '/^  [a-z]/ { print $1 }'; }
     [[ "$output" != *"nan="* ]]
 }
 
-@test "list RULE says what it bears and where it is from" {
+@test "list RULE says what it tolerates and where it is from" {
     run -0 "$REEF" list krum
-    [[ "$output" == *"bears: n >= 2 f + 3"* ]]
-    [[ "$output" == *"after: Blanchard"* ]]
+    [[ "$output" == *"tolerates: f malicious of n inputs if n >= 2 f + 3"* ]]
+    [[ "$output" == *"source:    Blanchard"* ]]
     [[ "$output" == *"refuses unequal weights"* ]]
 }
 
@@ -76,4 +76,13 @@ names() { "$REEF" list | awk '/^  [a-z]/ { print $1 }'; }
     run -0 "$REEF" list rule krum
     [[ "$output" == krum\ -\ * ]]
     run -2 "$REEF" list attack krum
+}
+
+@test "list of a rule that remembers senders names its tests" {
+    run reef list mref
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"Tests of every sender"*"long window"*"copies"* ]]
+    [[ "$output" == *"Numbers about the round"*"short window: rounds"* ]]
+    run reef list cclip
+    [[ "$output" != *"Tests of every sender"* ]]
 }

@@ -38,13 +38,15 @@ long_options() { "$REEF" "$1" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE
         try reef aggregate --rule bul
         try reef aggregate --integers ""
         try reef completion f
+        try reef list sign_
         cd "$BATS_TEST_TMPDIR" && touch a.yaml b.txt && try reef check ""'
     [ "${lines[0]}" = "aggregate" ]
     [ "${lines[1]}" = "--resume" ]
     [ "${lines[2]}" = "bulyan" ]
     [ "${lines[3]}" = "majority trusted" ]
     [ "${lines[4]}" = "fish" ]
-    [ "${lines[5]}" = "a.yaml" ]
+    [ "${lines[5]}" = "sign_flip" ]
+    [ "${lines[6]}" = "a.yaml" ]
 }
 
 @test "every option is known to all three shells" {

@@ -11,10 +11,10 @@ graph: ring:k=3
 problem: {kind: lms, dimension: 6}
 strategy: diffusion:mu=0.05
 rule: [median, ref]
-liars: 2
+malicious: 2
 attack: alie
-iterations: 60
-runs: 20
+rounds: 60
+repetitions: 20
 YAML
 }
 
@@ -56,21 +56,21 @@ agents: 12
 problem: {kind: lms, dimension: 6}
 strategy: [federated:mu=0.05, "federated:fraction=0.6,mean_delay=1,server_momentum=0.5"]
 rule: [median, mref, krum:f=2]
-liars: 2
+malicious: 2
 attack: alie
 trust: true
-iterations: 40
-runs: 2
+rounds: 40
+repetitions: 2
 YAML
     cat >rsa.yaml <<'YAML'
 agents: 12
 graph: ring:k=3
 problem: {kind: lms, dimension: 6}
 strategy: [rsa, rsa_tv]
-liars: 2
+malicious: 2
 attack: alie
-iterations: 40
-runs: 20
+rounds: 40
+repetitions: 20
 YAML
     "$REEF" run served.yaml -q -o one --no-figures --save-models
     "$REEF" run rsa.yaml -q -o rsa --no-figures --save-models
@@ -86,7 +86,7 @@ YAML
 }
 
 @test "trust.csv and models of agents over ranks: the same bytes, after a stop as well" {
-    local small=(--set trust=true --set runs=2 --set "attack=[alie, two_faced]" --set "rule=[ref, mref]")
+    local small=(--set trust=true --set repetitions=2 --set "attack=[alie, two_faced]" --set "rule=[ref, mref]")
     "$REEF" run small.yaml -q -o one --no-figures --save-models "${small[@]}"
     for count in 1 2 3; do
         on "$count" small.yaml -q -o "agents$count" --distribute agents --save-models "${small[@]}"
@@ -94,7 +94,7 @@ YAML
         cmp one/trust.csv "agents$count/trust.csv"
         diff -r one/models "agents$count/models"
     done
-    local long=("${small[@]}" --set iterations=10000 --set "rule=[mref]" --set attack=alie --set runs=1)
+    local long=("${small[@]}" --set rounds=10000 --set "rule=[mref]" --set attack=alie --set repetitions=1)
     "$REEF" run small.yaml -q -o whole --no-figures "${long[@]}"
     on 2 small.yaml -q -o stopped --distribute agents --checkpoint 100 "${long[@]}" &
     job=$!
@@ -138,8 +138,8 @@ graph: complete
 problem: "logistic:data=(csv:path=data.csv,label=y)"
 strategy: diffusion
 rule: mean
-iterations: 4
-runs: 1
+rounds: 4
+repetitions: 1
 YAML
     (cd good && "$REEF" check ../data.yaml)
     run ! --separate-stderr timeout 60 "$ranks" 3 ./each.sh
@@ -148,7 +148,7 @@ YAML
 }
 
 @test "20 random kills, resumed on other numbers of ranks: the bytes of an undisturbed run" {
-    local folder=$BATS_TEST_TMPDIR/killed kills=0 count=2 long=(--set iterations=60000 --set rule=[ref] --set runs=1)
+    local folder=$BATS_TEST_TMPDIR/killed kills=0 count=2 long=(--set rounds=60000 --set rule=[ref] --set repetitions=1)
     "$REEF" run small.yaml -q -o whole --no-figures "${long[@]}"
     for _ in $(seq 60); do
         on "$count" small.yaml -q -o "$folder" --distribute agents --checkpoint 100 --resume "${long[@]}" 2>/dev/null &

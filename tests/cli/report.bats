@@ -10,10 +10,10 @@ graph: complete
 problem: {kind: lms, dimension: 4}
 strategy: diffusion:mu=0.05
 rule: [mean, median, ref]
-liars: [0, 2, 5]
+malicious: [0, 2, 5]
 attack: ["additive:delta=10", sign_flip]
-iterations: 40
-runs: 3
+rounds: 40
+repetitions: 3
 trust: true
 YAML
     "$REEF" run grid.yaml -q -o r
@@ -22,7 +22,7 @@ YAML
 @test "the report is one file with figures, tables, configuration and warnings" {
     cd "$BATS_FILE_TMPDIR"
     for part in 'id="figure-curves"' 'id="figure-heat"' 'id="figure-final"' 'id="figure-matrix"' 'id="figure-graph"' \
-        'id="summary"' 'id="trust"' 'id="config"' 'id="check"' 'benign agents hear no majority' 'graph: complete'; do
+        'id="summary"' 'id="trust"' 'id="config"' 'id="check"' 'no honest majority at agent' 'graph: complete'; do
         grep -qF "$part" r/report.html || { echo "no $part" && return 1; }
     done
     # Words of the user are escaped, and nothing is fetched from anywhere.
@@ -32,7 +32,7 @@ YAML
     rm -r r/report.html r/figures/*.svg
     run -0 "$REEF" plot r
     grep -q 'id="figure-curves"' r/report.html
-    "$REEF" run grid.yaml -q -o bare --no-figures --set runs=1
+    "$REEF" run grid.yaml -q -o bare --no-figures --set repetitions=1
     ! grep -q '<figure' bare/report.html
     grep -q 'id="summary"' bare/report.html
 }

@@ -1,6 +1,8 @@
 """Opens a report in headless Chromium and checks that it works:  report_browser.py /path/to/report.html"""
 import json
+import os
 import sys
+import urllib.parse
 
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
@@ -55,6 +57,59 @@ def check_filters(driver):
     check(len(visible_rows(driver, "summary")) == 18, "the filters cannot be lifted")
 
 
+def headline(driver):
+    """{rule: {setting: shown text}} of the headline table, and the rules that are marked as best."""
+    heads = [h.text for h in driver.find_elements(By.CSS_SELECTOR, "#headline thead th")]
+    lines = {}
+    best = {}
+    for row in driver.find_elements(By.CSS_SELECTOR, "#headline tbody tr"):
+        name = row.find_element(By.TAG_NAME, "th").text
+        cells = row.find_elements(By.TAG_NAME, "td")
+        lines[name] = {head: float(cell.get_attribute("data-value")) for head, cell in zip(heads[1:], cells)}
+        best[name] = [head for head, cell in zip(heads[1:], cells) if "best" in cell.get_attribute("class").split()]
+        check(all(" \u00b1 " in cell.text and cell.get_attribute("title") for cell in cells), "no standard error or no hover text")
+    return lines, best
+
+
+def check_headline(driver):
+    lines, best = headline(driver)
+    check(list(lines) == ["mean", "median", "ref"] and all(len(line) == 6 for line in lines.values()), f"the headline has {lines}")
+    for setting in lines["mean"]:
+        winner = min(lines, key=lambda rule: lines[rule][setting])
+        check(setting in best[winner] and sum(setting in b for b in best.values()) == 1, f"the best under {setting} is not marked")
+    button = driver.find_elements(By.CSS_SELECTOR, "#headline thead button")[2]
+    for direction in (1, -1):
+        button.click()
+        column_texts = driver.find_elements(By.CSS_SELECTOR, "#headline tbody tr td:nth-of-type(2)")
+        numbers = [direction * float(cell.get_attribute("data-value")) for cell in column_texts]
+        check(numbers == sorted(numbers), f"the headline is not sorted: {numbers}")
+
+
+def check_figure_filter(driver):
+    """Lines of other rules, with their bands, leave the figures."""
+    names = lambda: [t.get_attribute("textContent").strip() for t in driver.find_elements(By.CSS_SELECTOR, "#figure-final g[id^='gnuplot_plot_']:not(.hidden) text")]
+    groups = lambda figure: driver.find_elements(By.CSS_SELECTOR, f"#figure-{figure} g[id^='gnuplot_plot_']:not(.hidden)")
+    everything = len(groups("final")), len(groups("curves"))
+    Select(driver.find_element(By.CSS_SELECTOR, "select[data-filter='rule']")).select_by_value("ref")
+    check(any(name.startswith("ref") for name in names()), f"the chosen rule has left the figure: {names()}")
+    check(not any(name.startswith(("mean", "median")) for name in names()), f"the filter leaves {names()} in the figure")
+    check(len(groups("final")) < everything[0] and len(groups("curves")) < everything[1], "the filter does not act on figures")
+    check(list(headline(driver)[0]) == ["ref"], "the filter does not act on the headline")
+    Select(driver.find_element(By.CSS_SELECTOR, "select[data-filter='rule']")).select_by_value("")
+    check((len(groups("final")), len(groups("curves"))) == everything, "lines do not come back")
+
+
+def check_keyboard(driver):
+    """What scrolls can be reached by the Tab key, headers say what they head, figures have a description."""
+    lost = driver.execute_script("return Array.from(document.querySelectorAll('.scroll, .picture')).filter(e => e.tabIndex < 0 || "
+                                 "!(e.getAttribute('aria-label') || e.getAttribute('aria-labelledby'))).length")
+    check(lost == 0, f"{lost} regions cannot be reached or have no name")
+    check(driver.execute_script("return Array.from(document.querySelectorAll('th')).every(h => h.scope)"), "a header has no scope")
+    for link in driver.find_elements(By.CSS_SELECTOR, ".links a, .count a"):
+        path = link.get_attribute("href").removeprefix("file://")
+        check(os.path.exists(urllib.parse.unquote(path)), f"a link leads nowhere: {path}")
+
+
 def background(driver):
     return driver.execute_script("return getComputedStyle(document.body).backgroundColor")
 
@@ -92,7 +147,10 @@ def main():
     try:
         driver.get("file://" + sys.argv[1])
         check(len(driver.find_elements(By.CSS_SELECTOR, "figure svg")) == 5, "5 figures are expected")
+        check_headline(driver)
         check_sorting(driver)
+        check_figure_filter(driver)
+        check_keyboard(driver)
         check_filters(driver)
         check_themes(driver)
         check_phone(driver)

@@ -9,22 +9,22 @@ graph: complete
 problem: {kind: lms, dimension: 4}
 strategy: diffusion:mu=0.05
 rule: [mean, ref]
-liars: [0, 2]
+malicious: [0, 2]
 attack: additive:delta=10
-iterations: 60
-runs: 20
+rounds: 60
+repetitions: 20
 YAML
 }
 
 @test "run writes summary, curves, manifest and the configuration" {
     run -0 --separate-stderr "$REEF" run small.yaml
-    [[ "$output" == *"results in results/small, "* ]]
+    [[ "$output" == *"results in results/small. Report: results/small/report.html"* ]]
     for file in summary.csv curves.csv manifest.json config.yaml check.txt report.html; do
         [ -s "results/small/$file" ]
     done
     cmp small.yaml results/small/config.yaml
     [ "$(wc -l <results/small/summary.csv)" -eq 5 ]
-    [[ "$(head -n 1 results/small/summary.csv)" == "cell,rule,liars,runs,msd_db,msd,msd_se,theory_db,oracle_db,oracle,oracle_se,config.agents,"* ]]
+    [[ "$(head -n 1 results/small/summary.csv)" == "cell,rule,malicious,repetitions,msd_db,msd,msd_se,theory_db,oracle_db,oracle,oracle_se,note,config.agents,"* ]]
     [ "$(wc -l <results/small/curves.csv)" -eq $((1 + 4 * 61)) ]
     grep -q '"rule": "mean' results/small/manifest.json
     [ -z "$(find results -name '*.tmp')" ]
@@ -38,6 +38,23 @@ YAML
     [ ! -e results ]
 }
 
+@test "results go through symbolic links, which stay, and files keep their modes" {
+    mkdir store elsewhere
+    ln -s store linked
+    run -0 "$REEF" run small.yaml --quiet --no-figures -o linked
+    [ -L linked ]
+    mv store/summary.csv elsewhere
+    ln -s ../elsewhere/summary.csv store/summary.csv
+    chmod 600 elsewhere/summary.csv store/curves.csv
+    echo old >elsewhere/summary.csv
+    run -0 "$REEF" run small.yaml --quiet --no-figures -o linked
+    [ -L linked ] && [ "$(readlink store/summary.csv)" = ../elsewhere/summary.csv ]
+    [ "$(wc -l <elsewhere/summary.csv)" -eq 5 ]
+    [ "$(stat -c %a elsewhere/summary.csv store/curves.csv)" = $'600\n600' ]
+    run -2 --separate-stderr "$REEF" run small.yaml -o -
+    [ ! -e ./- ]
+}
+
 @test "the number of threads and a resume change no byte" {
     "$REEF" run small.yaml -q -o one --threads 1
     "$REEF" run small.yaml -q -o two --threads 2
@@ -45,28 +62,106 @@ YAML
     cmp one/curves.csv two/curves.csv
     rm two/summary.csv "two/cells/$(find two/cells -type f -printf '%f\n' | head -n 1)"
     run -0 "$REEF" run small.yaml -o two --resume
-    [[ "$output" == *"(3 taken from before)"* ]]
+    [[ "$output" == *"(3 reused from the previous run)"* ]]
     cmp one/summary.csv two/summary.csv
 }
 
 @test "killed and resumed gives the same bytes" {
-    "$REEF" run small.yaml -q -o whole --set iterations=4000 --set runs=200
-    "$REEF" run small.yaml -q -o parts --set iterations=4000 --set runs=200 --threads 1 &
+    local more=(--set rounds=4000 --set repetitions=200 --set 'rule=[mean, ref, median, huber]') status=0 left
+    "$REEF" run small.yaml -q -o whole "${more[@]}"
+    "$REEF" run small.yaml -q -o parts "${more[@]}" --threads 1 &
     local job=$!
-    for _ in $(seq 100); do
+    for _ in $(seq 1000); do
         [ -z "$(find parts/cells -name '*.txt' 2>/dev/null)" ] || break
-        sleep 0.05
+        sleep 0.02
     done
-    kill -9 "$job" 2>/dev/null || true
-    wait "$job" || true
-    run -0 "$REEF" run small.yaml -q -o parts --set iterations=4000 --set runs=200 --resume
+    kill -9 "$job"
+    wait "$job" || status=$?
+    [ "$status" -eq 137 ]
+    # the kill came in the middle: some of the 8 cells are there, not all, and no table
+    left=$(find parts/cells -name '*.txt' | wc -l)
+    [ "$left" -ge 1 ] && [ "$left" -lt 8 ]
+    [ ! -e parts/summary.csv ]
+    run -0 "$REEF" run small.yaml -o parts "${more[@]}" --resume
+    [[ "$output" == *"($left reused from the previous run)"* ]]
     cmp whole/summary.csv parts/summary.csv
     cmp whole/curves.csv parts/curves.csv
 }
 
+@test "damaged cells and models are run again, and it is said" {
+    "$REEF" run small.yaml -q -o a --no-figures --save-models
+    for file in "$(ls a/cells/*.txt | head -1)" "$(ls a/cells/*.safetensors | tail -1)"; do
+        cp -r a b
+        file=b/${file#a/}
+        size=$(stat -c %s "$file")
+        cp "$file" whole # what lies in models/ is the same file by another name
+        rm "$file"
+        { head -c $((size / 2)) whole && printf X && tail -c +$((size / 2 + 2)) whole; } >"$file"
+        run -0 --separate-stderr "$REEF" run small.yaml -q -o b --no-figures --save-models --resume
+        [ "$stderr" = "reef run: 1 damaged file in b; the results were computed again" ]
+        diff -r --exclude=manifest.json --exclude=report.html a b
+        rm -r b
+    done
+    run -0 --separate-stderr "$REEF" run small.yaml -q -o a --no-figures --save-models --resume
+    [ -z "$stderr" ]
+}
+
+@test "a folder of another configuration is left alone without --force" {
+    "$REEF" run small.yaml -q -o r --no-figures --npy --save-models
+    cp -r r before
+    run -1 --separate-stderr "$REEF" run small.yaml -q -o r --no-figures --set seed=5
+    [[ "$stderr" == *"another configuration"*"--force"* ]]
+    sed 's/^name.*//; 1i # changed' small.yaml >other.yaml
+    run -1 --separate-stderr "$REEF" run other.yaml -q -o r --no-figures --resume
+    diff -r before r
+    "$REEF" run small.yaml -q -o r --no-figures # the same once more: without what is not asked for
+    [ ! -e r/arrays ] && [ ! -e r/models ] && [ -e r/manifest.json ]
+    "$REEF" run small.yaml -q -o r --no-figures --set seed=5 --force
+    "$REEF" run small.yaml -q -o fresh --no-figures --set seed=5
+    diff r/summary.csv fresh/summary.csv && diff r/overrides.txt fresh/overrides.txt
+    run -1 "$REEF" run small.yaml -q -o r --no-figures
+}
+
+@test "only what runs have written is removed from a folder" {
+    mkdir -p r/models r/arrays r/checkpoints
+    touch r/models/mine.pt r/arrays/mine.npy r/checkpoints/epoch-3.pt r/checkpoints/0123456789abcdef-0.40.1.safetensors
+    "$REEF" run small.yaml -q -o r --no-figures --npy --save-models
+    "$REEF" run small.yaml -q -o r --no-figures
+    [ "$(ls r/models r/arrays r/checkpoints | tr '\n' ' ')" = "r/arrays: mine.npy  r/checkpoints: epoch-3.pt  r/models: mine.pt " ]
+}
+
+@test "a results folder that somebody sent writes nowhere else when it is drawn" {
+    command -v gnuplot >/dev/null || skip "no gnuplot here"
+    "$REEF" run small.yaml -q -o r --no-figures
+    rm r/report.html
+    for name in report.html figures/curves.svg figures/curves.gp figures/curves.dat; do
+        echo precious >"file-${name##*/}"
+        rm -f "r/$name"
+        ln -s "$PWD/file-${name##*/}" "r/$name"
+    done
+    run -0 "$REEF" plot r
+    [ "$(cat file-* | sort -u)" = precious ]
+    [ -s r/report.html ] && [ -s r/figures/curves.svg ]
+}
+
+@test "one run at a time in a folder, and the manifest only when it is complete" {
+    "$REEF" run small.yaml -q -o r --no-figures
+    "$REEF" run small.yaml -q -o r --no-figures --force --set rounds=2000000 &
+    first=$!
+    while [ -e r/manifest.json ]; do sleep 0.05; done
+    run -1 "$REEF" run small.yaml -q -o r --no-figures --force
+    run -1 --separate-stderr "$REEF" run small.yaml -q -o r --no-figures --force
+    kill -9 "$first"
+    wait "$first" || true
+    [[ "$stderr" == *"r is in use: process $first on "*" is running in it" ]]
+    [ ! -e r/manifest.json ] && [ ! -e r/report.html ]
+    "$REEF" run small.yaml -q -o r --no-figures --force
+    [ -e r/manifest.json ]
+}
+
 @test "an interrupt stops cleanly and says how to go on, exit 1" {
     # Jobs in the background of a shell ignore SIGINT; SIGTERM is handled alike.
-    "$REEF" run small.yaml -o parts --set iterations=1000000 --set runs=64 2>message &
+    "$REEF" run small.yaml -o parts --set rounds=1000000 --set repetitions=64 2>message &
     local job=$! status=0
     sleep 0.5
     kill -TERM "$job"
@@ -74,6 +169,30 @@ YAML
     [ "$status" -eq 1 ]
     grep -q -e "--resume" message
     [ ! -e parts/summary.csv ]
+}
+
+@test "SIGHUP and SIGTERM stop cleanly too, and --resume sweeps what a kill left" {
+    for signal in HUP TERM; do
+        # under nohup, what starts ignores SIGHUP unless it is told otherwise
+        env --default-signal=HUP "$REEF" run small.yaml -q -o r --set repetitions=100000 2>said 3>&- &
+        local pid=$!
+        until [ -d r/cells ]; do sleep 0.01; done
+        sleep 0.3
+        kill "-$signal" "$pid"
+        local code=0
+        wait "$pid" || code=$?
+        [ "$code" -eq 1 ]
+        grep -q "interrupted" said
+        rm -r r
+    done
+    "$REEF" run small.yaml -q --no-figures -o r
+    sleep 0 &
+    local dead=$!
+    wait "$dead"
+    touch "r/summary.csv.$dead-0.tmp" "r/cells/x.txt.$dead-1.tmp" "r/cells/x.txt.$$-0.tmp" r/notes.tmp
+    "$REEF" run small.yaml -q --no-figures -o r --resume
+    [ "$(find r -name '*.tmp' | LC_ALL=C sort)" = "r/cells/x.txt.$$-0.tmp
+r/notes.tmp" ]
 }
 
 @test "a typo is placed and explained, exit 2, and nothing is written" {
@@ -108,16 +227,18 @@ YAML
 
 @test "check says what to expect, and warns" {
     run -0 "$REEF" check small.yaml
-    [[ "$output" == *"theory     MSD -"*"4 cells can be run, 0 warnings"* ]]
-    run -0 "$REEF" check small.yaml --set liars=4
-    [[ "$output" == *"WARNING    4 benign agents hear no majority"* ]]
+    [[ "$output" == *"theory     MSD -"*"4 configurations can be run, 0 warnings"* ]]
+    run -0 "$REEF" check small.yaml --set malicious=4
+    [[ "$output" == *"WARNING    no honest majority at agent "*"(50 % honest) and 3 more agents"* ]]
 }
 
 @test "init writes an experiment that checks, and never over a file" {
     run -0 "$REEF" init mine.yaml
     run -0 "$REEF" check mine.yaml
-    [[ "$output" == *"9 cells can be run, 0 warnings"* ]]
+    [[ "$output" == *"9 configurations can be run, 0 warnings"* ]]
     run -1 "$REEF" init mine.yaml
+    run -0 --separate-stderr "$REEF" init -
+    [ "$output" = "$(cat mine.yaml)" ]
     run -2 "$REEF" init a b
 }
 
@@ -127,7 +248,7 @@ YAML
         local name
         name=$(basename "$file" .yaml)
         run -0 "$REEF" check "$file"
-        "$REEF" run "$file" -q --no-figures --set iterations=12 --set steady=4 --set every=4 --set runs=1
+        "$REEF" run "$file" -q --no-figures --set rounds=12 --set steady=4 --set every=4 --set repetitions=1
         [ "$(wc -l <"results/$name/summary.csv")" -gt 1 ]
         ! cut -d , -f 1-12 "results/$name/summary.csv" | grep -q -- '-inf'
         grep -qF "[$name]($name.yaml)" "$folder/README.md"
@@ -138,7 +259,7 @@ YAML
     command -v gnuplot >/dev/null || skip "no gnuplot here"
     local tree=$BATS_TEST_DIRNAME/../..
     for name in paper_delta paper_rate; do
-        "$REEF" run "$tree/experiments/$name.yaml" -q --no-figures --set iterations=60 --set steady=20 --set runs=1
+        "$REEF" run "$tree/experiments/$name.yaml" -q --no-figures --set rounds=60 --set steady=20 --set repetitions=1
     done
     gnuplot -e "results='results'; kind='svg'" "$tree/scripts/paper.gp"
     grep -q '</svg>' results/paper.svg
@@ -162,7 +283,7 @@ YAML
 
 @test "plot draws what run has prepared" {
     command -v gnuplot >/dev/null || skip "no gnuplot here"
-    "$REEF" run small.yaml -q --no-figures -o r --set 'liars=[0, 1, 2]'
+    "$REEF" run small.yaml -q --no-figures -o r --set 'malicious=[0, 1, 2]'
     [ -z "$(find r -name '*.svg')" ]
     run -0 "$REEF" plot r
     for name in curves final heat; do
@@ -170,10 +291,69 @@ YAML
         [ -s "r/figures/$name.png" ] && [ -s "r/figures/$name.pdf" ]
     done
     # Figures of another run in the same folder do not stay.
-    "$REEF" run small.yaml -q --no-figures -o r
+    "$REEF" run small.yaml -q --no-figures -o r --force
     [ ! -e r/figures/heat.svg ] && [ ! -e r/figures/heat.gp ] && [ -e r/figures/curves.gp ]
     run -3 "$REEF" plot nowhere
     run -2 "$REEF" plot
+}
+
+@test "plot runs no script that the folder brought" {
+    command -v gnuplot >/dev/null || skip "no gnuplot here"
+    "$REEF" run small.yaml -q --no-figures -o r --set "name='it''s'" --set 'malicious=[0, 2]'
+    for name in curves final heat matrix graph; do
+        echo "system 'touch $PWD/pwned-$name'" >"r/figures/$name.gp"
+    done
+    echo "system 'touch $PWD/pwned-start'" | tee r/figures/.gnuplot >r/.gnuplot
+    cp r/figures/curves.dat before.dat
+    run -0 "$REEF" plot r
+    [ -z "$(find . -name 'pwned*')" ]
+    cmp r/figures/curves.dat before.dat
+    grep -q "^set title 'it_s: " r/figures/curves.gp
+    grep -q '</svg>' r/figures/curves.svg
+    # what cannot be replaced is not run either
+    rm -f r/figures/graph.gp
+    mkdir r/figures/graph.gp
+    run -3 --separate-stderr "$REEF" plot r
+    [[ "$stderr" == *"graph.gp: cannot remove"* ]]
+    rmdir r/figures/graph.gp
+    # damaged or missing results are not drawn
+    rm "$(find r/cells -name '*.txt' | head -n 1)"
+    run -3 --separate-stderr "$REEF" plot r
+    [[ "$stderr" == *"reef run --resume"* ]]
+    echo junk >r/manifest.json
+    run -3 "$REEF" plot r
+}
+
+@test "control characters: refused in the file, harmless in names and messages" {
+    local escape=$'\e'
+    for line in 'name: "a\e[2Jb"' 'name: "a\nb"' 'graph: "file:path=\e[2J"' 'rule: "\e]0;x\a"'; do
+        { grep -v "^${line%%:*}:" small.yaml && echo "$line"; } >hostile.yaml
+        run -2 --separate-stderr "$REEF" run hostile.yaml
+        [[ "$stderr" != *"$escape"* ]]
+        [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    done
+    [ ! -e results ]
+    cp small.yaml $'h\e[2J.yaml'
+    run -0 --separate-stderr "$REEF" run $'h\e[2J.yaml' --no-figures
+    [[ "$output$stderr" != *"$escape"* ]]
+    [ -d 'results/h?[2J' ]
+    run --separate-stderr "$REEF" run $'no\e[2J.yaml'
+    [[ "$output$stderr" != *"$escape"* ]]
+    run --separate-stderr "$REEF" aggregate $'no\e[2J.st' -o out
+    [[ "$output$stderr" != *"$escape"* ]]
+    for words in "run small.yaml --no-figures -o r" "init f" "init no/f" "plot r"; do
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr "$REEF" $words$'\e[2J'
+        [ -n "$output$stderr" ]
+        [[ "$output$stderr" != *"$escape"* ]]
+    done
+    REEF_ISA=$'\e[2J' run -0 --separate-stderr "$REEF" doctor
+    [[ "$output$stderr" != *"$escape"* ]]
+    mkdir a
+    sed $'s/mean/\e[2J/' 'results/h?[2J/summary.csv' >a/summary.csv
+    run --separate-stderr "$REEF" compare a a --all
+    [ "$status" -eq 0 ]
+    [[ "$output$stderr" != *"$escape"* ]]
 }
 
 @test "texts of the file cannot run commands in gnuplot" {
@@ -186,26 +366,26 @@ YAML
 @test "without gnuplot the results are there, and a note" {
     mkdir bin
     run -0 --separate-stderr env PATH="$PWD/bin" "$REEF" run small.yaml -q -o r
-    [[ "$stderr" == *"gnuplot is not there"* ]]
+    [[ "$stderr" == *"gnuplot not found"* ]]
     [ -s r/summary.csv ]
 }
 
 @test "models are files that can be merged, arrays can be read, trust is a table" {
     "$REEF" run small.yaml -q -o r --no-figures --npy --save-models --set trust=true
     [ "$(wc -l <r/trust.csv)" -eq $((1 + 4 * 8)) ]
-    [ "$(head -n 1 r/trust.csv)" = "cell,rule,liars,agent,liar,trust,trust_se,why" ]
+    [ "$(head -n 1 r/trust.csv)" = "cell,rule,malicious,agent,malicious,trust,trust_se,why" ]
     run -0 "$REEF" aggregate r/models/cell-*.safetensors -o merged.safetensors
     [[ "$output" == *"in 2 tensors of 4 files"* ]]
     run -0 "$REEF" aggregate --rule mean r/arrays/msd.npy -o copy.npy
     cmp r/arrays/msd.npy copy.npy
-    "$REEF" run small.yaml -q -o r --no-figures
+    "$REEF" run small.yaml -q -o r --no-figures --force
     [ ! -e r/trust.csv ]
     run -0 "$REEF" run small.yaml -o r --no-figures --resume --save-models
-    [[ "$output" == *"(0 taken from before)"* ]]
+    [[ "$output" != *"reused from the previous run"* ]]
 }
 
 @test "a classifier's model has its layers" {
-    "$REEF" run small.yaml -q -o r --no-figures --save-models --set 'problem={kind: mlp, data: digits}' --set iterations=2 --set runs=1
+    "$REEF" run small.yaml -q -o r --no-figures --save-models --set 'problem={kind: mlp, data: digits}' --set rounds=2 --set repetitions=1
     for name in layer0.weight layer0.bias layer1.weight agents; do
         head -c 500 r/models/cell-0.safetensors | grep -aq "\"$name\""
     done
@@ -213,7 +393,7 @@ YAML
 
 @test "trust needs a rule" {
     run -2 --separate-stderr "$REEF" run small.yaml --set strategy=local --set trust=true
-    [[ "$stderr" == *"trust cannot be measured: local combines without a rule"* ]]
+    [[ "$stderr" == *"trust cannot be measured: local does not use an aggregation rule"* ]]
 }
 
 @test "compare finds what differs beyond noise, and nothing else" {
@@ -221,17 +401,17 @@ YAML
     "$REEF" run small.yaml -q -o b --no-figures --set seed=2
     "$REEF" run small.yaml -q -o c --no-figures --set problem.noise=4
     run -0 "$REEF" compare a a
-    [[ "$output" == *"4 of 4 and 4 cells belong together; 0 differences"* ]]
+    [[ "$output" == *"4 configurations matched (A: 4, B: 4); 0 differences"* ]]
     run -0 "$REEF" compare a b
     run -1 "$REEF" compare a c
-    [[ "$output" == *"rule=ref liars=0  msd: "*" dB, difference "*"standard errors)"* ]]
+    [[ "$output" == *"rule=ref malicious=0  msd: "*" dB, difference "*"standard errors)"* ]]
     "$REEF" run small.yaml -q -o d --no-figures --set 'rule=[mean]'
     run -0 "$REEF" compare d a
-    [[ "$output" == *"2 of 2 and 4 cells"* ]]
+    [[ "$output" == *"2 configurations matched (A: 2, B: 4)"* ]]
     run -0 "$REEF" compare a d --all
-    [[ "$output" == *"rule=mean liars=2  msd: "* ]]
+    [[ "$output" == *"rule=mean malicious=2  msd: "* ]]
     run -3 --separate-stderr "$REEF" compare a nowhere
-    [[ "$stderr" == *"cannot be read"* ]]
+    [[ "$stderr" == *"nowhere/summary.csv"* ]]
     run -2 "$REEF" compare a
     run -2 "$REEF" compare a b --sigma none
 }
@@ -240,13 +420,13 @@ YAML
     run -0 "$REEF" doctor
     [[ "$output" == *MPI* ]]
     REEF_MPI=/nowhere/libreef_mpi.so run -0 "$REEF" doctor
-    [[ "$output" == *"MPI  "*nowhere*"optional parts are missing"* ]]
+    [[ "$output" == *"MPI  "*nowhere*"to get it: install libopenmpi-dev"*"1 optional part is missing"* ]]
     run -0 "$REEF" doctor
     [[ "$output" == *"instructions "*"threads "*"self-test      passed"* ]]
     REEF_ISA=scalar run -0 "$REEF" doctor
     [[ "$output" == *"instructions   scalar, capped by REEF_ISA=scalar"* ]]
     PATH=/nowhere run -0 "$REEF" doctor
-    [[ "$output" == *"gnuplot        missing"* ]]
+    [[ "$output" == *"gnuplot        missing"*"to get it: install gnuplot-nox"* ]]
     run -0 "$REEF" bench --rows 8 --length 2000 --repeats 1
     for rule in mean median ref vref; do
         grep -Eq "^$rule +[0-9.]+ +[0-9.]+ +[0-9.]+$" <<<"$output"
@@ -261,7 +441,7 @@ agents: 4
 problem: {kind: mlp, data: digits, partition: "dirichlet:alpha=1,min=2", hidden: [[8, 4], [6]]}
 strategy: federated
 rule: mean
-iterations: 1
+rounds: 1
 YAML
     "$REEF" run net.yaml -q --no-figures
     [ "$(cut -d , -f 1-2 results/net/summary.csv)" = "$(printf 'cell,problem.hidden\n0,8 4\n1,6')" ]
@@ -269,4 +449,51 @@ YAML
     "$REEF" run net.yaml -q --no-figures --set 'problem.hidden=[8, 4]' -o one
     [ "$(wc -l <one/summary.csv)" -eq 2 ]
     run -2 "$REEF" run net.yaml --set 'problem.hidden=[[8, x]]'
+}
+
+@test "the table has standard errors, and no column that is empty" {
+    run -0 --separate-stderr env LC_ALL=C "$REEF" run small.yaml --no-figures
+    [[ "${lines[0]}" == *"rule"*"malicious"*"repetitions"*"msd [dB]"*"theory [dB]"* ]]
+    [[ "${lines[0]}" != *"oracle"* ]]
+    grep -Eq 'ref +2 +20 +-[0-9.]+ \+- [0-9.]+ ' <<<"${lines[4]}"
+    [ "${#lines[@]}" -eq 6 ]
+}
+
+@test "run shows the warnings of check before it starts, and --quiet does not" {
+    run -0 --separate-stderr "$REEF" run small.yaml --no-figures --set 'malicious=[0, 4]' -o a
+    [[ "$stderr" == "WARNING  no honest majority at agent "*"(in 2 of 4 configurations, first: rule=mean malicious=4)"* ]]
+    run -0 --separate-stderr "$REEF" run small.yaml --quiet --no-figures --set malicious=4 -o b
+    [ -z "$stderr" ]
+}
+
+@test "an experiment from standard input" {
+    "$REEF" run small.yaml -q --no-figures -o file
+    "$REEF" run - -q --no-figures -o input <small.yaml
+    cmp file/summary.csv input/summary.csv
+    cmp small.yaml input/config.yaml
+    run -0 "$REEF" check - <small.yaml
+    [[ "$output" == *"standard_input: 4 configurations can be run"* ]]
+    run -2 --separate-stderr "$REEF" check - <<<"agents: [1"
+    [[ "$stderr" == *"standard_input:"* ]]
+}
+
+@test "many configurations are summed up by check" {
+    run -0 "$REEF" check small.yaml --set 'malicious=[0, 1, 2, 3, 4, 5]' --set 'attack.delta=[1, 10]'
+    [ "${#lines[@]}" -lt 10 ]
+    [[ "$output" == *"WARNING  no honest majority at agent "*"(in 4 of 24 configurations, first: rule=mean malicious=4 "* ]]
+    [[ "$output" == *"24 configurations can be run, "*" warnings"* ]]
+    run -0 "$REEF" check small.yaml --set 'malicious=[0, 1, 2, 3, 4, 5]' --set 'attack.delta=[1, 10]' --all
+    [ "$(grep -c '^configuration ' <<<"$output")" -eq 24 ]
+    run -0 "$REEF" check small.yaml --set malicious=0 --set rule=ref
+    [[ "$output" == *": 1 configuration can be run, 0 warnings"* ]]
+}
+
+@test "what has diverged or still falls is marked in the table, the summary and the page, and nothing else" {
+    run -0 --separate-stderr "$REEF" run small.yaml --no-figures --set rounds=60 --set strategy.mu=0.02 --set malicious=0 -o slow
+    [[ "$output" == *"note"*"not steady: still falling "*" dB per 100 rounds"* ]]
+    grep -q "not steady: still falling" slow/summary.csv slow/report.html
+    run -0 --separate-stderr "$REEF" run small.yaml --no-figures --set rounds=800 --set attack.delta=1000 -o long
+    [ "$(grep -c diverged long/summary.csv)" -eq 1 ]
+    ! grep -q "not steady" long/summary.csv
+    [[ "$output" == *diverged* ]]
 }

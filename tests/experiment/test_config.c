@@ -1,11 +1,11 @@
 /* From YAML to the grid: axes, zip, overrides, and every kind of mistake with its place. */
-#include "experiment/experiment.h"
+#include "experiment/config/experiment.h"
 #include "support/check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BASE "agents: 8\nproblem: lms\ngraph: complete\niterations: 20\n"
+#define BASE "agents: 8\nproblem: lms\ngraph: complete\nrounds: 20\n"
 
 static reef_experiment *read_text(const char *text, const char *const *overrides, ptrdiff_t count)
 {
@@ -65,15 +65,15 @@ static void zipped_lists_go_in_parallel(void **state)
 {
     (void)state;
     reef_experiment *e = read_text(BASE "liars: [0, 1, 2]\nrule: [mean, median]\n"
-                                        "attack: {kind: additive, delta: [5, 6, 7]}\nzip: [liars, attack.delta]\n",
+                                        "attack: {kind: additive, delta: [5, 6, 7]}\nzip: [malicious, attack.delta]\n",
                                    NULL, 0);
     assert_int_equal(reef_experiment_cells(e), 6);
     check_cell(e, 0, "0 mean 5");
     check_cell(e, 1, "0 median 5");
     check_cell(e, 4, "2 mean 7");
     reef_experiment_destroy(&e);
-    e = read_text(BASE "seed: [1, 2]\nruns: [3, 4]\nrule: [mean, median]\nliars: [0, 1]\n"
-                       "zip: [[seed, runs], [rule, liars]]\n",
+    e = read_text(BASE "seed: [1, 2]\nrepetitions: [3, 4]\nrule: [mean, median]\nmalicious: [0, 1]\n"
+                       "zip: [[seed, repetitions], [rule, malicious]]\n",
                   NULL, 0);
     assert_int_equal(reef_experiment_cells(e), 4);
     check_cell(e, 1, "1 3 median 1");
@@ -111,7 +111,7 @@ static void specs_within_specs(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[400];
-        (void)snprintf(text, sizeof text, "agents: 8\ngraph: complete\niterations: 20\nrule: mean\nproblem: %s\n",
+        (void)snprintf(text, sizeof text, "agents: 8\ngraph: complete\nrounds: 20\nrule: mean\nproblem: %s\n",
                        cases[i].problem);
         reef_experiment *e = read_text(text, NULL, 0);
         assert_int_equal(reef_experiment_cells(e), 1);
@@ -125,15 +125,15 @@ static void specs_within_specs(void **state)
 static void numbers_are_resolved(void **state)
 {
     (void)state;
-    reef_experiment *e = read_text(BASE "rule: mean\nruns: 5\ntrust: yes\nliars: 25%\n", NULL, 0);
+    reef_experiment *e = read_text(BASE "rule: mean\nrepetitions: 5\ntrust: yes\nmalicious: 25%\n", NULL, 0);
     rfi_cell *cell = test_malloc(sizeof *cell);
     assert_int_equal(rfi_resolve(e, 0, cell, NULL), REEF_OK);
     assert_int_equal(cell->numbers.agents, 8);
-    assert_int_equal(cell->numbers.runs, 5);
+    assert_int_equal(cell->numbers.repetitions, 5);
     assert_int_equal(cell->numbers.every, 1);  /* auto */
     assert_int_equal(cell->numbers.steady, 5); /* auto: a quarter */
     assert_true(cell->numbers.trust);
-    assert_int_equal(cell->numbers.liars.kind, REEF_LIARS_FRACTION);
+    assert_int_equal(cell->numbers.malicious_count.kind, REEF_MALICIOUS_FRACTION);
     reef_experiment_destroy(&e);
     test_free(cell);
 }
@@ -143,7 +143,7 @@ static void overrides_replace_add_and_open_specs(void **state)
     (void)state;
     static const char text[] =
         BASE "rule: mean\nstrategy: diffusion:mu=0.1,batch=2\nattack: {kind: additive, delta: 1}\n";
-    static const char *const overrides[] = {"strategy.mu=0.2", "attack.delta=[1, 2]", "runs=3",
+    static const char *const overrides[] = {"strategy.mu=0.2", "attack.delta=[1, 2]", "repetitions=3",
                                             "rule=trimmed:f=1,nan=error", "links.kind=failing"};
     rfi_cell *cell = test_malloc(sizeof *cell);
     reef_experiment *e = read_text(text, overrides, COUNT(overrides));
@@ -153,7 +153,7 @@ static void overrides_replace_add_and_open_specs(void **state)
     assert_string_equal(cell->specs[RFI_PART_ATTACK], "additive:delta=2");
     assert_string_equal(cell->specs[RFI_PART_RULE], "trimmed:f=1,nan=error");
     assert_string_equal(cell->specs[RFI_PART_LINKS], "failing");
-    assert_int_equal(cell->numbers.runs, 3);
+    assert_int_equal(cell->numbers.repetitions, 3);
     reef_experiment_destroy(&e);
     static const char *const strategy[] = {"strategy.mu=0.5"}; /* the file says nothing of it */
     e = read_text(BASE "rule: mean\n", strategy, 1);
@@ -176,27 +176,27 @@ static const mistake mistakes[] = {
     {BASE "rule: [mean\n", NULL, "f.yaml:6:1: ", "expected"},
     {BASE "rule: meen\n", NULL, "f.yaml:5:7: ", "did you mean 'mean'"},
     {BASE "rule: {kind: meen}\n", NULL, "f.yaml:5:14: ", "did you mean 'mean'"},
-    {BASE "rule: {f: 1}\n", NULL, "f.yaml:5:7: ", "needs a kind"},
+    {BASE "rule: {f: 1}\n", NULL, "f.yaml:5:7: ", "needs the key kind"},
     {BASE "rule: {kind: trimmed, g: 1}\n", NULL, "f.yaml:5:23: ", "no parameter 'g'"},
     {BASE "rule: {kind: trimmed, f: x}\n", NULL, "f.yaml:5:26: ", "f = 'x' is not allowed"},
-    {BASE "rule: {kind: trimmed, f: [0, 9]}\n", NULL, "f.yaml:5:7: ", "f = 9 liars among n = 8"},
+    {BASE "rule: {kind: trimmed, f: [0, 9]}\n", NULL, "f.yaml:5:7: ", "f = 9 malicious inputs of n = 8"},
     {BASE "rule: {kind: trimmed, f: {a: 1}}\n", NULL, "f.yaml:5:26: ", "a single value, not a map"},
     {BASE "rule: {kind: trimmed, f: {kind: a, b: [1]}}\n", NULL, "f.yaml:5:39: ", "a single value here, not a list"},
-    {"agents: 8\ngraph: complete\niterations: 20\nrule: mean\nproblem: {kind: mlp, hidden: [8, [4]]}\n", NULL,
+    {"agents: 8\ngraph: complete\nrounds: 20\nrule: mean\nproblem: {kind: mlp, hidden: [8, [4]]}\n", NULL,
      "f.yaml:5:34: ", "single values"},
-    {"agents: 8\ngraph: complete\niterations: 20\nrule: mean\nproblem: {kind: lms, dimension: 3, optimum: [1, 2]}\n",
-     NULL, "f.yaml:5:45: ", "optimum has 2 numbers, but dimension = 3"},
-    {"agents: 8\ngraph: complete\niterations: 20\nrule: mean\n"
+    {"agents: 8\ngraph: complete\nrounds: 20\nrule: mean\nproblem: {kind: lms, dimension: 3, optimum: [1, 2]}\n", NULL,
+     "f.yaml:5:45: ", "optimum has 2 numbers, but dimension = 3"},
+    {"agents: 8\ngraph: complete\nrounds: 20\nrule: mean\n"
      "problem: {kind: lms, dimension: 3, optimum: [1, 2, 3], noise: -1}\n",
      NULL, "f.yaml:5:63: ", "noise"},
-    {BASE "rule: [mean, [median]]\n", NULL, "f.yaml:5:14: ", "a list cannot be one of several"},
+    {BASE "rule: [mean, [median]]\n", NULL, "f.yaml:5:14: ", "a list cannot take a list of values"},
     {BASE "rule: []\n", NULL, "f.yaml:5:7: ", "an empty list"},
-    {BASE "rule: mean\nruns: 0\n", NULL, "f.yaml:6:7: ", "from 1 to"},
-    {BASE "rule: mean\nruns: many\n", NULL, "f.yaml:6:7: ", "a whole number"},
-    {BASE "rule: mean\nruns: {a: 1}\n", NULL, "f.yaml:6:7: ", "a single value, not a map"},
-    {BASE "rule: mean\nsteady: 21\n", NULL, "f.yaml:6:9: ", "only 20 iterations"},
-    {BASE "rule: mean\nliars: 9\n", NULL, "f.yaml:6:8: ", "9"},
-    {BASE "rule: mean\nliars: [1, 0.6]\n", NULL, "f.yaml:6:12: ", "a fraction below one half"},
+    {BASE "rule: mean\nrepetitions: 0\n", NULL, "f.yaml:6:14: ", "from 1 to"},
+    {BASE "rule: mean\nrepetitions: many\n", NULL, "f.yaml:6:14: ", "a whole number"},
+    {BASE "rule: mean\nrepetitions: {a: 1}\n", NULL, "f.yaml:6:14: ", "a single value, not a map"},
+    {BASE "rule: mean\nsteady: 21\n", NULL, "f.yaml:6:9: ", "only 20 rounds"},
+    {BASE "rule: mean\nmalicious: 9\n", NULL, "f.yaml:6:12: ", "9"},
+    {BASE "rule: mean\nmalicious: [1, 0.6]\n", NULL, "f.yaml:6:16: ", "a fraction below one half"},
     {BASE "rule: mean\nplacement: {kind: list, agents: [1, 77]}\n", NULL, "f.yaml:6:33: ", "77"},
     {BASE "rule: mean\nmetrics: [msd, los]\n", NULL, "f.yaml:6:16: ", "did you mean 'loss'"},
     {BASE "rule: mean\nmetrics: accuracy\n", NULL, "f.yaml:6:10: ", "a problem that classifies"},
@@ -205,7 +205,8 @@ static const mistake mistakes[] = {
     {BASE "rule: mean\nzip: [ruls]\n", NULL, "f.yaml:6:7: ", "is not a list"},
     {BASE "rule: [mean, ref]\nzip: [ruls]\n", NULL, "f.yaml:6:7: ", "did you mean 'rule'"},
     {BASE "rule: [mean, ref]\nzip: [rule, rule]\n", NULL, "f.yaml:6:13: ", "named twice"},
-    {BASE "rule: [mean, ref]\nruns: [1, 2, 3]\nzip: [rule, runs]\n", NULL, "f.yaml:7:13: ", "equally many"},
+    {BASE "rule: [mean, ref]\nrepetitions: [1, 2, 3]\nzip: [rule, repetitions]\n", NULL,
+     "f.yaml:7:13: ", "same length"},
     {BASE "strategy: {kind: diffusion, mu: -1}\nrule: mean\n", NULL, "f.yaml:5:33: ", "mu = '-1'"},
     {BASE "strategy: difusion\nrule: mean\n", NULL, "f.yaml:5:11: ", "did you mean 'diffusion'"},
     {BASE, NULL, "f.yaml:1:1: ", "needs a rule"},
@@ -235,6 +236,24 @@ static void mistakes_are_placed_and_explained(void **state)
     }
 }
 
+/* Files and overrides of version 0.1 mean the same; a key under both its names is a mistake. */
+static void old_names_are_read(void **state)
+{
+    (void)state;
+    static const char *const overrides[] = {"runs=[3, 4]"};
+    reef_experiment *e = read_text(BASE "rule: [mean, median]\nliars: [0, 1]\nruns: 9\nzip: [rule, liars]\n"
+                                        "trust: yes\nmetrics: [trust_liars]\n",
+                                   overrides, 1);
+    assert_int_equal(reef_experiment_cells(e), 4);
+    assert_string_equal(reef_experiment_axis(e, 1), "malicious");
+    reef_experiment_destroy(&e);
+
+    static const char both[] = BASE "rule: mean\nruns: 1\nrepetitions: 2\n";
+    reef_error error = {REEF_OK, ""};
+    assert_int_equal(reef_experiment_read(NULL, &e, both, strlen(both), "f.yaml", NULL, 0, &error), REEF_E_FORMAT);
+    assert_non_null(strstr(error.text, "f.yaml:6:1: 'runs' is the old name of 'repetitions'"));
+}
+
 static void too_large_a_grid_is_refused(void **state)
 {
     (void)state;
@@ -251,25 +270,25 @@ static void too_large_a_grid_is_refused(void **state)
         used += (size_t)snprintf(text + used, sizeof text - used, "]\n");
     }
     assert_int_equal(reef_experiment_read(NULL, &e, text, used, "f.yaml", NULL, 0, &error), REEF_E_RANGE);
-    assert_non_null(strstr(error.text, "more than 100000 combinations"));
+    assert_non_null(strstr(error.text, "more than 100000 configurations"));
 }
 
 static void checks_say_what_to_expect(void **state)
 {
     (void)state;
     reef_experiment *e =
-        read_text("agents: 32\nproblem: lms\ngraph: complete\nrule: [mean, krum:f=3]\nliars: 2\n", NULL, 0);
+        read_text("agents: 32\nproblem: lms\ngraph: complete\nrule: [mean, krum:f=3]\nmalicious: 2\n", NULL, 0);
     reef_cell_facts facts;
     reef_error error;
     assert_int_equal(reef_experiment_check(e, 0, &facts, &error), REEF_OK);
     assert_true(facts.has_graph && facts.has_spectrum);
-    assert_int_equal(facts.liars, 2);
-    assert_int_equal(facts.bearable, -1);
+    assert_int_equal(facts.malicious_count, 2);
+    assert_int_equal(facts.tolerated, -1);
     CHECK_CLOSE(facts.perron_min, 1.0 / 30, 1e-12, "perron");
     /* section 4: mu M sigma^2 / (K (2 - mu (1 + (M + 1) / K))) with K = 30 */
     CHECK_CLOSE(facts.theory, 0.01 * 10 * 0.01 / (30 * (2 - 0.01 * (1 + 11.0 / 30))), 1e-9, "theory");
     assert_int_equal(reef_experiment_check(e, 1, &facts, &error), REEF_OK);
-    assert_int_equal(facts.bearable, 3);
+    assert_int_equal(facts.tolerated, 3);
     reef_experiment_destroy(&e);
 }
 
@@ -284,6 +303,7 @@ int main(void)
         cmocka_unit_test(numbers_are_resolved),
         cmocka_unit_test(overrides_replace_add_and_open_specs),
         cmocka_unit_test(mistakes_are_placed_and_explained),
+        cmocka_unit_test(old_names_are_read),
         cmocka_unit_test(too_large_a_grid_is_refused),
         cmocka_unit_test(checks_say_what_to_expect),
     };

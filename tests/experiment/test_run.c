@@ -1,5 +1,6 @@
 /* Running: the same bytes for any number of threads and after a stop, values that the theory predicts, files that are refused. */
-#include "experiment/outcome.h"
+#include "base/hash.h"
+#include "experiment/run/outcome.h"
 #include "io/file.h"
 #include "support/alloc.h"
 #include "support/check.h"
@@ -13,8 +14,8 @@
 
 /* Lanes (mean, ref), single repetitions (vref), trust and oracles; 21 runs do not fill the last block. */
 static const char grid[] = "agents: 8\ngraph: complete\nproblem: {kind: lms, dimension: 4}\n"
-                           "strategy: diffusion:mu=0.05\nrule: [mean, ref, vref]\nliars: [0, 2]\n"
-                           "attack: additive:delta=10\niterations: 60\nruns: 21\nevery: 7\nsteady: 20\n"
+                           "strategy: diffusion:mu=0.05\nrule: [mean, ref, vref]\nmalicious: [0, 2]\n"
+                           "attack: additive:delta=10\nrounds: 60\nrepetitions: 21\nevery: 7\nsteady: 20\n"
                            "metrics: [msd, excess, consensus]\noracle: true\n";
 
 typedef struct world {
@@ -118,7 +119,8 @@ static void resume_gives_the_same_bytes(void **state)
         reef_experiment_outcome first =
             run_in(&parts, &(reef_experiment_options){.progress = count_down, .user = &s, .stop = &s.stop});
         assert_true(first.stopped);
-        assert_int_equal(scratch_count(&parts.scratch), 1); /* the folder of the cells, no tables */
+        assert_int_equal(scratch_count(&parts.scratch),
+                         3); /* configuration, lock, the folder of the cells; no tables */
         reef_experiment_outcome second = run_in(&parts, &(reef_experiment_options){.resume = true});
         assert_false(second.stopped);
         check_same(&whole, &parts, "summary.csv");
@@ -141,8 +143,8 @@ static void all_results_survive_a_stop(void **state)
                                         "arrays/trust.npy",  "models/cell-0.safetensors",
                                         "check.txt",         "models/cell-3.safetensors"};
     static const char text[] = "agents: 8\ngraph: erdos_renyi:p=0.6\nproblem: {kind: lms, dimension: 4}\n"
-                               "strategy: diffusion:mu=0.05\nrule: [mean, ref]\nliars: [0, 2]\ntrust: true\n"
-                               "attack: additive:delta=10\niterations: 30\nruns: 3\n";
+                               "strategy: diffusion:mu=0.05\nrule: [mean, ref]\nmalicious: [0, 2]\ntrust: true\n"
+                               "attack: additive:delta=10\nrounds: 30\nrepetitions: 3\n";
     const reef_experiment_options all = {.arrays = true, .models = true};
     world whole;
     world parts;
@@ -172,8 +174,8 @@ static void trust_is_that_of_the_senders(void **state)
 {
     (void)state;
     static const char text[] = "agents: 8\ngraph: complete\nproblem: {kind: lms, dimension: 4}\n"
-                               "strategy: diffusion:mu=0.05\nrule: [mean, ref]\nliars: 2\ntrust: true\n"
-                               "attack: additive:delta=10\niterations: 30\nruns: 3\n";
+                               "strategy: diffusion:mu=0.05\nrule: [mean, ref]\nmalicious: 2\ntrust: true\n"
+                               "attack: additive:delta=10\nrounds: 30\nrepetitions: 3\n";
     world w;
     open_world(&w, text, 1);
     (void)run_in(&w, NULL);
@@ -182,23 +184,23 @@ static void trust_is_that_of_the_senders(void **state)
     for (int row = 0; row < 16; row++, at = strchr(at, '\n') + 1) {
         char *rest = strchr(strchr(at, ',') + 1, ','); /* behind cell and rule */
         long agent = strtol(rest + 1, &rest, 10);
-        long liar = strtol(rest + 1, &rest, 10);
+        long malicious = strtol(rest + 1, &rest, 10);
         double trust = strtod(rest + 1, &rest);
         assert_int_equal(*rest, ',');
         assert_int_equal(agent, row % 8);
-        double expected = row < 8 ? 1 : liar ? 0 : 8.0 / 6;
-        CHECK_CLOSE(trust, expected, row < 8 ? 1e-12 : liar ? 0 : 0.3, "trust");
+        double expected = row < 8 ? 1 : malicious ? 0 : 8.0 / 6;
+        CHECK_CLOSE(trust, expected, row < 8 ? 1e-12 : malicious ? 0 : 0.3, "trust");
     }
     rfi_file_free(NULL, &file);
     close_world(&w);
 }
 
-/* A rule that remembers says why: copies of one honest agent share a voice, and who is honest is believed without a word. */
+/* A rule that remembers says why: who copies an honest agent has one voice together with it, who is honest needs no word. */
 static void trust_says_why(void **state)
 {
     static const char text[] = "agents: 12\ngraph: complete\nproblem: {kind: lms, dimension: 10}\n"
-                               "strategy: diffusion:mu=0.02,batch=16\nrule: mref\nliars: 3\ntrust: true\n"
-                               "attack: [mimic, additive:delta=10]\niterations: 200\nsteady: 50\nruns: 2\n";
+                               "strategy: diffusion:mu=0.02,batch=16\nrule: mref\nmalicious: 3\ntrust: true\n"
+                               "attack: [mimic, additive:delta=10]\nrounds: 200\nsteady: 50\nrepetitions: 2\n";
     static const char *const said[] = {"copies leaves 0.2", "gate leaves 0.00"};
     world w;
     (void)state;
@@ -213,9 +215,9 @@ static void trust_says_why(void **state)
         const char *why = strrchr(line, ',') + 1;
         char *rest = strchr(strchr(line, ',') + 1, ','); /* behind cell and attack */
         (void)strtol(rest + 1, &rest, 10);
-        bool liar = strtol(rest + 1, NULL, 10) == 1;
+        bool malicious = strtol(rest + 1, NULL, 10) == 1;
         silent += why[0] == '\0';
-        CHECK(!liar || strncmp(why, said[row / 12], strlen(said[row / 12])) == 0, "%s", line);
+        CHECK(!malicious || strncmp(why, said[row / 12], strlen(said[row / 12])) == 0, "%s", line);
     }
     CHECK(silent >= 14 && silent <= 12 - 4 + 12 - 3, "%d of 24 are believed",
           silent); /* in the first cell one is copied */
@@ -226,7 +228,7 @@ static void trust_says_why(void **state)
 static void changed_experiments_reuse_nothing(void **state)
 {
     (void)state;
-    static const char *const changes[] = {"seed=2", "iterations=61", "problem.noise=0.02", "runs=22", "steady=21"};
+    static const char *const changes[] = {"seed=2", "rounds=61", "problem.noise=0.02", "repetitions=22", "steady=21"};
     world w;
     open_world(&w, grid, 1);
     (void)run_in(&w, NULL);
@@ -236,7 +238,10 @@ static void changed_experiments_reuse_nothing(void **state)
         assert_int_equal(
             reef_experiment_read(w.context, &w.experiment, grid, strlen(grid), "f.yaml", &changes[i], 1, NULL),
             REEF_OK);
-        reef_experiment_outcome outcome = run_in(&w, &(reef_experiment_options){.resume = true});
+        reef_error error;
+        const reef_experiment_options plain = {.folder = w.scratch.folder, .resume = true};
+        assert_int_equal(reef_experiment_run(w.experiment, &plain, NULL, &error), REEF_E_EXISTS);
+        reef_experiment_outcome outcome = run_in(&w, &(reef_experiment_options){.resume = true, .force = true});
         CHECK(outcome.reused == 0, "%s reused %td cells", changes[i], outcome.reused);
         reef_experiment_destroy(&w.experiment);
     }
@@ -249,7 +254,7 @@ static void damaged_cells_are_run_again(void **state)
 {
     (void)state;
     static const bool wanted[RFI_METRICS] = {[RFI_MSD] = true};
-    const rfi_numbers numbers = {.iterations = 4, .every = 2, .steady = 1};
+    const rfi_cell_numbers numbers = {.rounds = 4, .every = 2, .steady = 1};
     scratch s;
     rfi_outcome outcome;
     rfi_outcome read;
@@ -261,31 +266,33 @@ static void damaged_cells_are_run_again(void **state)
     outcome.moments[1] = (rfi_moments){0.1, INFINITY};
     outcome.moments[2] = (rfi_moments){-1e-300, NAN};
     assert_int_equal(rfi_store_write(NULL, s.folder, "some key\n", &outcome, NULL), REEF_OK);
-    assert_true(rfi_store_read(NULL, s.folder, "some key\n", &read));
+    assert_int_equal(rfi_store_read(NULL, s.folder, "some key\n", &read), RFI_STORED);
     assert_int_equal(read.repetitions, 3);
     assert_true(read.moments[1].mean == 0.1 && isinf(read.moments[1].squares));
     assert_true(read.moments[2].mean == -1e-300 && isnan(read.moments[2].squares));
-    assert_false(rfi_store_read(NULL, s.folder, "other key\n", &read));
-    /* the name is a hash of the key, FNV-1a with 64 bits */
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (const char *c = "some key\n"; *c; c++) {
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    }
+    assert_false(read.has_model);
+    assert_int_equal(rfi_store_read(NULL, s.folder, "other key\n", &read), RFI_STORED_NOT);
+    /* the name is a hash of the key */
+    uint64_t hash = rfi_hash_bytes(RFI_HASH_START, "some key\n", strlen("some key\n"));
     char name[40];
     (void)snprintf(name, sizeof name, "%016llx.txt", (unsigned long long)hash);
     rfi_file file = {0};
     assert_int_equal(rfi_file_read(NULL, scratch_path(&s, name, path), 1 << 20, &file, NULL), REEF_OK);
     for (size_t size = 0; size < file.size; size++) {
         (void)scratch_file(&s, name, file.bytes, size, path);
-        CHECK(!rfi_store_read(NULL, s.folder, "some key\n", &read), "%zu bytes of %zu were taken", size, file.size);
+        CHECK(rfi_store_read(NULL, s.folder, "some key\n", &read) == RFI_STORED_DAMAGED, "%zu bytes of %zu were taken",
+              size, file.size);
     }
-    for (size_t i = 0; i < file.size; i++) {
-        unsigned char old = file.bytes[i];
-        file.bytes[i] = '?';
+    for (size_t i = 0; i < 8 * file.size; i++) {
+        file.bytes[i / 8] ^= (unsigned char)(1U << i % 8);
         (void)scratch_file(&s, name, file.bytes, file.size, path);
-        CHECK(!rfi_store_read(NULL, s.folder, "some key\n", &read), "byte %zu altered, and taken", i);
-        file.bytes[i] = old;
+        CHECK(rfi_store_read(NULL, s.folder, "some key\n", &read) == RFI_STORED_DAMAGED, "bit %zu altered, and taken",
+              i);
+        file.bytes[i / 8] ^= (unsigned char)(1U << i % 8);
     }
+    static const char earlier[] = "reef cell, format 1, version 0.1.0\n";
+    (void)scratch_file(&s, name, earlier, sizeof earlier - 1, path);
+    assert_int_equal(rfi_store_read(NULL, s.folder, "some key\n", &read), RFI_STORED_NOT);
     rfi_file_free(NULL, &file);
     rfi_outcome_fini(&outcome, NULL);
     rfi_outcome_fini(&read, NULL);
@@ -297,7 +304,7 @@ static void blocks_merge_to_the_statistics_of_all(void **state)
     (void)state;
     static const double x[] = {1, 4, -2, 7.5, 3, 3, 0.25, 9};
     static const bool wanted[RFI_METRICS] = {[RFI_MSD] = true};
-    const rfi_numbers numbers = {.iterations = 1, .every = 1, .steady = 1};
+    const rfi_cell_numbers numbers = {.rounds = 1, .every = 1, .steady = 1};
     const rfi_moments all = rfi_moments_of(x, COUNT(x));
     double squares = 0;
     for (ptrdiff_t i = 0; i < COUNT(x); i++) {
@@ -352,8 +359,8 @@ static void the_mean_is_where_theory_says(void **state)
 {
     (void)state;
     static const char text[] = "agents: 32\ngraph: complete\nproblem: lms\nstrategy: diffusion:mu=0.01\n"
-                               "rule: [mean, ref]\nliars: [0, 2]\nattack: additive:delta=1000\n"
-                               "iterations: 2000\nsteady: 800\nevery: 20\nruns: 48\noracle: true\n";
+                               "rule: [mean, ref]\nmalicious: [0, 2]\nattack: additive:delta=1000\n"
+                               "rounds: 2000\nsteady: 800\nevery: 20\nrepetitions: 48\noracle: true\n";
     world w;
     open_world(&w, text, 0);
     (void)run_in(&w, NULL);
@@ -369,7 +376,7 @@ static void failing_allocations_are_statuses(void **state)
 {
     (void)state;
     static const char text[] = "agents: 4\ngraph: complete\nproblem: {kind: lms, dimension: 2}\nrule: mean\n"
-                               "iterations: 4\nruns: 3\noracle: true\nliars: 1\nattack: additive\n";
+                               "rounds: 4\nrepetitions: 3\noracle: true\nmalicious: 1\nattack: additive\n";
     static const char *const overrides[] = {"strategy.mu=0.1"};
     bool done = false;
     for (int at = 0; !done; at++) {

@@ -66,7 +66,7 @@ static void check_message(const reef_attack *attack, const uint8_t *shape)
                              .known = known,
                              .rows = rows,
                              .honest = known,
-                             .liars = shape[3] % 5,
+                             .malicious_count = shape[3] % 5,
                              .aggregate = aggregate,
                              .user = &bytes,
                              .work = room((size_t)work, sizeof(float))};

@@ -34,14 +34,14 @@ static void check_questions(const reef_graph *graph)
     reef_graph_facts facts;
     reef_spectrum spectrum = {.second = 0};
     reef_spectrum_options few = {.max_iterations = 50};
-    bool *liar = calloc((size_t)csr.agents, sizeof *liar);
+    bool *malicious = calloc((size_t)csr.agents, sizeof *malicious);
     double *p = calloc((size_t)csr.agents, sizeof *p);
-    CHECK(liar && p);
-    reef_placement most = {.how = REEF_PLACE_WORST, .liars = {REEF_LIARS_MAX, 0}, .keep_majority = true};
+    CHECK(malicious && p);
+    reef_placement most = {.how = REEF_PLACE_WORST, .malicious_count = {REEF_MALICIOUS_MAX, 0}, .keep_majority = true};
     if (csr.start[csr.agents] < 5000) {
-        CHECK(reef_graph_place_liars(NULL, &csr, &most, liar, NULL, NULL) == REEF_OK);
+        CHECK(reef_graph_place_malicious(NULL, &csr, &most, malicious, NULL, NULL) == REEF_OK);
     }
-    CHECK(reef_graph_check(NULL, &csr, liar, &facts, NULL) == REEF_OK);
+    CHECK(reef_graph_check(NULL, &csr, malicious, &facts, NULL) == REEF_OK);
     CHECK(facts.by_count.holds);
     reef_status status = reef_graph_spectrum(NULL, &csr, NULL, &few, p, &spectrum, NULL);
     CHECK(status == REEF_OK || status == REEF_E_GRAPH);
@@ -51,7 +51,7 @@ static void check_questions(const reef_graph *graph)
         sum += p[k];
     }
     CHECK(status != REEF_OK || (fabs(sum - 1) < 1e-9 && spectrum.second >= 0 && spectrum.second <= 1));
-    free(liar);
+    free(malicious);
     free(p);
 }
 

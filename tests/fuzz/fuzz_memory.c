@@ -2,6 +2,8 @@
  * and loaded. Every round works, with a result inside the hull of the rows in use, or fails with a sentence; a state loaded again gives
  * the same bits as the one saved; damaged bytes are refused and change nothing, or are a memory that can be used.
  * The first bytes choose the rule, rows, length and type; then each round takes one byte for what happens and some for its rows. */
+#include "base/hash.h"
+#include "bytes.h"
 #include "check.h"
 
 #include <math.h>
@@ -11,22 +13,6 @@
 #include <string.h>
 
 enum { HEAD = 4, ROWS = 12, LENGTH = 80, ROUNDS = 40, BYTES = 1 << 16 };
-
-typedef struct source {
-    const uint8_t *data;
-    size_t left;
-    uint32_t more; /* where bytes run out */
-} source;
-
-static uint8_t take(source *s)
-{
-    if (s->left > 0) {
-        s->left--;
-        return *s->data++;
-    }
-    s->more = s->more * 1664525U + 1013904223U;
-    return (uint8_t)(s->more >> 24);
-}
 
 typedef struct desk {
     reef_agg *agg;
@@ -42,7 +28,7 @@ typedef struct desk {
 } desk;
 
 /* Mostly noise of a common size; sometimes huge, equal, or not a number. */
-static float number(source *s, uint8_t kind)
+static float number(bytes *s, uint8_t kind)
 {
     uint32_t bits = 0;
     float value = 0;
@@ -62,7 +48,7 @@ static float number(source *s, uint8_t kind)
     }
 }
 
-static void fill(desk *k, source *s)
+static void fill(desk *k, bytes *s)
 {
     uint8_t odd = take(s);
     for (ptrdiff_t l = 0; l < k->rows; l++) {
@@ -91,8 +77,8 @@ static void check_result(const desk *k, const double *out)
         CHECK(out[i] >= low - slack && out[i] <= high + slack);
     }
     for (ptrdiff_t l = 0; l < k->rows; l++) {
-        for (int test = 0; test < REEF_TESTS; test++) {
-            double factor = reef_report_factor(k->report, l, (reef_test)test);
+        for (ptrdiff_t test = 0; test < reef_report_factor_count(k->report); test++) {
+            double factor = reef_report_factor(k->report, l, test);
             CHECK(factor >= 0 && factor <= 1);
         }
     }
@@ -118,37 +104,47 @@ static reef_status apply(const desk *k, reef_state *state, double *out, bool own
 }
 
 /* The twin becomes what the state is, by way of bytes, which may be damaged first. */
-static void restore(desk *k, source *s, bool damaged)
+static void restore(desk *k, bytes *s, bool damaged)
 {
-    static unsigned char bytes[BYTES];
+    static unsigned char saved[BYTES];
     size_t size = reef_state_size(k->state);
     reef_error error = {REEF_OK, ""};
-    CHECK(size <= BYTES && reef_state_save(k->state, bytes, size, &error) == REEF_OK);
-    CHECK(reef_state_load(k->twin, bytes, size, &error) == REEF_OK);
+    CHECK(size <= BYTES && reef_state_save(k->state, saved, size, &error) == REEF_OK);
+    CHECK(reef_state_load(k->twin, saved, size, &error) == REEF_OK);
     if (damaged) {
-        bytes[(take(s) * 256U + take(s)) % size] ^= take(s);
-        if (reef_state_load(k->state, bytes, size, &error) != REEF_OK) {
+        saved[(take(s) * 256U + take(s)) % size] ^= take(s);
+        if (take(s) % 4) { /* by somebody who knows the checksum */
+            uint64_t sum = rfi_hash_bytes(RFI_HASH_START, saved, size - sizeof sum);
+            memcpy(saved + size - sizeof sum, &sum, sizeof sum);
+        }
+        if (reef_state_load(k->state, saved, size, &error) != REEF_OK) {
             CHECK(error.text[0]);
         }
-        CHECK(reef_state_save(k->state, bytes, size, &error) == REEF_OK);
-        CHECK(reef_state_load(k->twin, bytes, size, &error) == REEF_OK);
+        size = reef_state_size(k->state);
+        CHECK(size <= BYTES && reef_state_save(k->state, saved, size, &error) == REEF_OK);
+        CHECK(reef_state_load(k->twin, saved, size, &error) == REEF_OK);
     }
 }
 
-static void run(desk *k, source *s)
+static void run(desk *k, bytes *s)
 {
     double out[LENGTH] = {0};
     double again[LENGTH] = {0};
-    for (int round = 0; round < ROUNDS && (s->left > 0 || round < 8); round++) {
+    for (int round = 0; round < ROUNDS && (s->left > 0 || round < 4); round++) {
         uint8_t what = take(s);
-        restore(k, s, what % 8 == 0);
+        bool twice = what % 4 == 0; /* not every round, so that more inputs are tried */
+        if (twice) {
+            restore(k, s, what % 8 == 0);
+        }
         fill(k, s);
         reef_status status = apply(k, k->state, out, what & 8);
-        if (status == REEF_OK) {
+        if (status == REEF_OK && (reef_agg_traits(k->agg) & REEF_TRAIT_HULL)) {
             check_result(k, out);
         }
-        CHECK(apply(k, k->twin, again, what & 8) == status);
-        CHECK(status != REEF_OK || memcmp(out, again, sizeof out) == 0);
+        if (twice) {
+            CHECK(apply(k, k->twin, again, what & 8) == status);
+            CHECK(status != REEF_OK || memcmp(out, again, sizeof out) == 0);
+        }
     }
 }
 
@@ -159,20 +155,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         "mref:sketch=16,forget=3",
                                         "mref:horizon=16,lazy=2",
                                         "mref:nan=drop-coordinate",
-                                        "mref:without=medoid"};
+                                        "mref:without=medoid",
+                                        "cclip:tau=1"};
     if (size < HEAD) {
         return 0;
     }
     static desk k;
-    k = (desk){.rows = 1 + data[1] % ROWS, .length = 1 + data[2] % LENGTH, .dtype = data[3] % 2 ? REEF_F32 : REEF_F64};
-    source s = {data + HEAD, size - HEAD, data[3]};
+    k = (desk){.rows = 1 + data[1] % ROWS,
+               .length = 1 + data[2] % (data[2] < 192 ? 8 : LENGTH),
+               .dtype = data[3] % 2 ? REEF_F32 : REEF_F64};
+    bytes s = {data + HEAD, size - HEAD, data[3]};
     const ptrdiff_t lengths[] = {k.length};
     const reef_shape shape = {.rows = k.rows, .segments = 1, .lengths = lengths, .dtype = k.dtype};
-    CHECK(reef_agg_create(&k.agg, specs[data[0] % (sizeof specs / sizeof specs[0])], NULL) == REEF_OK);
+    CHECK(reef_agg_create(NULL, &k.agg, specs[data[0] % (sizeof specs / sizeof specs[0])], NULL) == REEF_OK);
     CHECK(reef_plan_create(&k.plan, k.agg, &shape, NULL) == REEF_OK);
     CHECK(reef_state_create(&k.state, k.agg, &shape, NULL) == REEF_OK);
     CHECK(reef_state_create(&k.twin, k.agg, &shape, NULL) == REEF_OK);
-    CHECK(reef_report_create(&k.report, k.rows, NULL) == REEF_OK);
+    CHECK(reef_report_create(NULL, &k.report, k.rows, NULL) == REEF_OK);
     run(&k, &s);
     reef_report_destroy(&k.report);
     reef_state_destroy(&k.twin);

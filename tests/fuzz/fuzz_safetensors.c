@@ -1,5 +1,6 @@
 /* Safetensors files: any bytes are either refused with a sentence, or describe tensors that fill the data exactly. */
 #include "check.h"
+#include "io/foreign.h"
 #include "io/safetensors.h"
 
 #include <stdint.h>
@@ -28,12 +29,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rfi_safetensors table;
     reef_error error = {REEF_OK, ""};
     size_t length = 0;
+    (void)rfi_foreign(data, size);
     reef_status status = rfi_safetensors_length(data, size, size, "fuzz", &length, &error);
     if (status == REEF_OK) {
         CHECK(length <= size - RFI_SAFETENSORS_START);
         size_t room = size - RFI_SAFETENSORS_START - length;
         status = rfi_safetensors_read(NULL, data + RFI_SAFETENSORS_START, length, room, "fuzz", &table, &error);
         if (status == REEF_OK) {
+            CHECK(rfi_foreign(data, size) == NULL); /* no good file is taken for something else */
             check_tensors(&table, room);
             rfi_safetensors_free(NULL, &table);
         }

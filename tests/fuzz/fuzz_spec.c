@@ -45,7 +45,7 @@ static void check_round_trip(const reef_agg *agg)
     reef_agg *again = NULL;
     reef_error error = {REEF_OK, ""};
     char *first = print_spec(agg);
-    reef_status status = reef_agg_create(&again, first, &error);
+    reef_status status = reef_agg_create(NULL, &again, first, &error);
     if (status != REEF_OK) {
         (void)fprintf(stderr, "printed as \"%s\", which is refused: %s\n", first, error.text);
         abort();
@@ -70,7 +70,7 @@ static void check_questions(const reef_agg *agg)
         ptrdiff_t length = 5000;
         size_t bytes = 0;
         reef_shape shape = {.rows = counts[i], .segments = 1, .lengths = &length, .dtype = REEF_F32};
-        CHECK(reef_agg_liars(agg, counts[i]) >= -1);
+        CHECK(reef_agg_tolerates(agg, counts[i]) >= -1);
         reef_error error = {REEF_OK, ""};
         reef_status status = reef_plan_size(agg, &shape, &bytes, &error);
         CHECK(status == REEF_OK ? bytes > 0 : error.text[0] != '\0');
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     spec[size] = '\0';
     memset(&error, 0x5a, sizeof error);
-    reef_status status = reef_agg_create(&agg, spec, &error);
+    reef_status status = reef_agg_create(NULL, &agg, spec, &error);
     if (status == REEF_OK) {
         check_round_trip(agg);
         check_questions(agg);
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     reef_agg_destroy(&agg);
     CHECK(!agg);
-    CHECK(reef_agg_create(&agg, spec, NULL) == status); /* the error is optional, the answer the same */
+    CHECK(reef_agg_create(NULL, &agg, spec, NULL) == status); /* the error is optional, the answer the same */
     reef_agg_destroy(&agg);
     free(spec);
     return 0;

@@ -25,24 +25,35 @@ def noise(scene, t, l, m):
     return sum(hashed(scene, t, l, m, i) for i in range(4)) - 2
 
 
-# rows, columns, liars, lie, half period (0: constant), honest spread, heavy tails, own row, liars all send the same, additions
+# rows, columns, liars, lie, half period (0: constant), honest spread, heavy tails, own row, liars all send the same, additions, who is there,
+# noise that liars share
+# the liars have new ids in every round; are away in rounds 60 to 219; four in five rows are there in a round; that with new ids, and no room
+# for more senders than rows
+ALL, NEW_IDS, AWAY, SOME, FLOOD = range(5)
 SCENES = [
-    (16, 6, 5, 0.4, 0, 0.0, 0, -1, 0, 0),     # colluders inside the honest spread
-    (12, 40, 3, 0.05, 0, 0.0, 0, -1, 0, 0),   # weaker, in more dimensions than senders
-    (20, 4, 6, 0.6, 12, 0.0, 0, -1, 0, 0),    # lies that change sign
-    (10, 5, 2, 50.0, 0, 0.0, 1, -1, 0, 0),    # gross lies, heavy tails
-    (14, 3, 3, 0.5, 0, 0.6, 0, -1, 0, 0),     # honest agents that differ for good
-    (5, 4, 1, 0.7, 0, 0.0, 0, 2, 0, 0),       # few rows, the receiver's own among them
-    (7, 2, 2, 1.0, 30, 0.0, 1, 2, 0, 0),      # more than five: the own row does not matter
-    (14, 3, 3, 0.5, 0, 0.6, 0, -1, 0, 1),     # the rule with its additions: honest agents that differ for good
-    (12, 6, 4, 0.1, 0, 0.0, 0, -1, 1, 1),     # copies
-    (20, 8, 8, 0.6, 0, 0.4, 0, -1, 0, 1),     # a group among agents that differ
-    (5, 4, 2, 0.3, 0, 0.0, 0, 2, 1, 1),       # copies among few
+    (16, 6, 5, 0.4, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),     # colluders inside the honest spread
+    (12, 40, 3, 0.05, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),   # weaker, in more dimensions than senders
+    (20, 4, 6, 0.6, 12, 0.0, 0, -1, 0, 0, ALL, 0.0),    # lies that change sign
+    (10, 5, 2, 50.0, 0, 0.0, 1, -1, 0, 0, ALL, 0.0),    # gross lies, heavy tails
+    (14, 3, 3, 0.5, 0, 0.6, 0, -1, 0, 0, ALL, 0.0),     # honest agents that differ for good
+    (5, 4, 1, 0.7, 0, 0.0, 0, 2, 0, 0, ALL, 0.0),       # few rows, the receiver's own among them
+    (7, 2, 2, 1.0, 30, 0.0, 1, 2, 0, 0, ALL, 0.0),      # more than five: the own row does not matter
+    (14, 3, 3, 0.5, 0, 0.6, 0, -1, 0, 1, ALL, 0.0),     # the rule with its additions: honest agents that differ for good
+    (12, 6, 4, 0.1, 0, 0.0, 0, -1, 1, 1, ALL, 0.0),     # copies
+    (20, 8, 8, 0.6, 0, 0.4, 0, -1, 0, 1, ALL, 0.0),     # a group among agents that differ
+    (5, 4, 2, 0.3, 0, 0.0, 0, 2, 1, 1, ALL, 0.0),       # copies among few
+    (20, 10, 8, 0.3, 10, 0.0, 0, -1, 0, 1, ALL, 0.0),   # colluders who change sides: together
+    (20, 6, 6, 0.0, 0, 0.0, 1, -1, 0, 1, ALL, 0.8),     # shared noise, heavy tails
+    (16, 6, 4, 0.7, 0, 0.0, 0, -1, 0, 1, NEW_IDS, 0.0), # newcomers in every round: probation, and balance at first
+    (16, 6, 5, 0.3, 0, 0.2, 0, -1, 0, 1, AWAY, 0.0),    # who comes back
+    (20, 8, 7, 0.4, 8, 0.0, 0, -1, 0, 1, SOME, 0.5),    # a server that hears some
+    (16, 6, 6, 0.5, 0, 0.2, 0, -1, 0, 1, FLOOD, 0.0),   # a flood of new ids, and room for few
+    (18, 6, 7, 0.0, 0, 0.0, 0, -1, 0, 1, ALL, 1.5),     # senders that share most of their noise: one voice
 ]
 
 
 def rows(number, scene, t):
-    n, m, liars, lie, period, spread, heavy, _, same, _ = scene
+    n, m, liars, lie, period, spread, heavy, _, same, _, _, shared = scene
     x = np.zeros((n, m))
     sign = -1.0 if period and t // period % 2 else 1.0
     for l in range(n):
@@ -50,19 +61,36 @@ def rows(number, scene, t):
         size = 1 + 7 * hashed(number, t, l, 1000) ** 4 if heavy else 1.0
         for c in range(m):
             own = spread * noise(number, 999999, l, c)
-            x[l, c] = 3 + size * noise(number, t, like, c) + own + (lie * sign if l < liars else 0.0)
+            common = shared * noise(number, t, 1000, c) if l < liars else 0.0
+            x[l, c] = 3 + size * noise(number, t, like, c) + own + common + (lie * sign if l < liars else 0.0)
     return x
+
+
+def present(number, scene, t):
+    """Numbers of the rows that are there."""
+    n, liars, who = scene[0], scene[2], scene[10]
+    if who == AWAY and 60 <= t < 220:
+        return list(range(liars, n))
+    if who in (SOME, FLOOD):
+        return [l for l in range(n) if hashed(number, t, l, 2000) < 0.8]
+    return list(range(n))
+
+
+def ids(scene, t, there):
+    return [1000 + t * scene[2] + l if scene[10] in (NEW_IDS, FLOOD) and l < scene[2] else l for l in there]
 
 
 def main():
     for number, scene in enumerate(SCENES):
         n, m = scene[:2]
-        rule = MREF(n, m, selfi=scene[7] if scene[7] >= 0 else None, additions=scene[9])
-        print("scene", number, *scene[:2], *scene[2:])
+        rule = MREF(n, m, own=scene[7] if scene[7] >= 0 else None, additions=bool(scene[9]))
+        print("scene", number, *scene)
         for t in range(ROUNDS):
-            x = rows(number, scene, t)
-            out = rule.step(x)
-            print("weights", t, *("%.12g" % b for b in rule.bw))
+            there = present(number, scene, t)
+            out = rule.step(rows(number, scene, t)[there], ids(scene, t, there))
+            weights = np.zeros(n)
+            weights[there] = rule.weights
+            print("weights", t, *("%.12g" % b for b in weights))
             print("out", t, *("%.14g" % v for v in out))
 
 

@@ -13,7 +13,7 @@ static reef_status use(reef_context *context, const char *spec, const char *weig
 {
     enum { AGENTS = 24 };
     static const double data[AGENTS] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6};
-    bool liar[AGENTS];
+    bool malicious[AGENTS];
     int32_t bears[AGENTS];
     int32_t senders[AGENTS];
     double weight[AGENTS];
@@ -22,8 +22,8 @@ static reef_status use(reef_context *context, const char *spec, const char *weig
     reef_graph *graph = NULL;
     reef_links *links = NULL;
     reef_weight_data values = {data, data};
-    reef_placement placement = {.how = REEF_PLACE_WORST, .liars = {REEF_LIARS_COUNT, 1}};
-    reef_status status = reef_graph_create_in(context, &graph, spec, AGENTS, 1, NULL);
+    reef_placement placement = {.how = REEF_PLACE_WORST, .malicious_count = {REEF_MALICIOUS_COUNT, 1}};
+    reef_status status = reef_graph_create(context, &graph, spec, AGENTS, 1, NULL);
     if (status != REEF_OK) {
         assert_null(graph);
         return status;
@@ -37,10 +37,10 @@ static reef_status use(reef_context *context, const char *spec, const char *weig
         status = reef_graph_check(context, &csr, NULL, &facts, NULL);
     }
     if (status == REEF_OK) {
-        status = reef_graph_bearable(context, &csr, NULL, bears, NULL);
+        status = reef_graph_tolerated(context, &csr, NULL, bears, NULL);
     }
     if (status == REEF_OK) {
-        status = reef_graph_place_liars(context, &csr, &placement, liar, NULL, NULL);
+        status = reef_graph_place_malicious(context, &csr, &placement, malicious, NULL, NULL);
     }
     if (status == REEF_OK) {
         status = reef_graph_spectrum(context, &csr, NULL, NULL, weight, &spectrum, NULL);
@@ -108,7 +108,7 @@ static void reading_fails(void **state)
     for (int at = 0; status != REEF_OK; at++) {
         reef_graph *graph = NULL;
         events.fail_at = atomic_load(&events.total) + at;
-        status = reef_graph_create_in(context, &graph, graph_spec, 0, 0, NULL);
+        status = reef_graph_create(context, &graph, graph_spec, 0, 0, NULL);
         if (status == REEF_OK) {
             status = reef_graph_set_weights(graph, weight_spec, NULL, NULL);
         }
@@ -137,7 +137,7 @@ static void a_million_agents(void **state)
         reef_context *context = alloc_context(&events, 1);
         reef_graph *graph = NULL;
         reef_error error = {REEF_OK, ""};
-        reef_status status = reef_graph_create_in(context, &graph, specs[i], agents, 1, &error);
+        reef_status status = reef_graph_create(context, &graph, specs[i], agents, 1, &error);
         CHECK(status == REEF_OK, "%s: %s", specs[i], error.text);
         double own = 12 * (double)reef_graph_links(graph) + 8 * (double)agents;
         double held = (double)atomic_load(&events.held);
@@ -160,25 +160,26 @@ static void many_agents_checked(void **state)
     ptrdiff_t agents = MONTE_CARLO(100000, 5000);
     reef_graph *graph = make_graph("regular:degree=8", agents, 3);
     reef_csr csr = reef_graph_csr(graph);
-    bool *liar = malloc((size_t)agents * sizeof *liar);
+    bool *malicious = malloc((size_t)agents * sizeof *malicious);
     double *p = malloc((size_t)agents * sizeof *p);
     reef_graph_facts facts;
     reef_spectrum spectrum;
     ptrdiff_t placed = 0;
     (void)state;
-    assert_true(liar && p);
-    reef_placement placement = {.how = REEF_PLACE_WORST, .liars = {REEF_LIARS_FRACTION, 0.1}, .keep_majority = true};
-    assert_int_equal(reef_graph_place_liars(NULL, &csr, &placement, liar, &placed, NULL), REEF_OK);
+    assert_true(malicious && p);
+    reef_placement placement = {
+        .how = REEF_PLACE_WORST, .malicious_count = {REEF_MALICIOUS_FRACTION, 0.1}, .keep_majority = true};
+    assert_int_equal(reef_graph_place_malicious(NULL, &csr, &placement, malicious, &placed, NULL), REEF_OK);
     assert_int_equal(placed, agents / 10);
-    assert_int_equal(reef_graph_check(NULL, &csr, liar, &facts, NULL), REEF_OK);
-    assert_true(facts.by_count.holds && facts.liars == placed && facts.least_spare == 0);
+    assert_int_equal(reef_graph_check(NULL, &csr, malicious, &facts, NULL), REEF_OK);
+    assert_true(facts.by_count.holds && facts.malicious_count == placed && facts.least_spare == 0);
     reef_spectrum_options options = {.tolerance = 1e-3};
     assert_int_equal(reef_graph_spectrum(NULL, &csr, NULL, &options, p, &spectrum, NULL), REEF_OK);
     assert_true(spectrum.converged && spectrum.second_converged);
     /* random 8-regular graphs: adjacency second near 2 sqrt(7); with the loop (1 + 2 sqrt 7) / 9 */
     CHECK_CLOSE(spectrum.second, 0.69906, 0.005, "second eigenvalue");
     CHECK_CLOSE(p[agents - 1] * (double)agents, 1, 1e-9, "equal shares");
-    free(liar);
+    free(malicious);
     free(p);
     reef_graph_destroy(&graph);
 }

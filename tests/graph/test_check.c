@@ -25,7 +25,7 @@ static plain plain_of(const reef_csr *csr)
 }
 
 /* share[0] by count, share[1] by weight */
-static void shares(const plain *m, const bool *liar, ptrdiff_t k, double share[2])
+static void shares(const plain *m, const bool *malicious, ptrdiff_t k, double share[2])
 {
     double count = 0;
     double honest = 0;
@@ -34,15 +34,15 @@ static void shares(const plain *m, const bool *liar, ptrdiff_t k, double share[2
     for (ptrdiff_t l = 0; l < m->n; l++) {
         count += m->a[l][k] > 0;
         mass += m->a[l][k];
-        honest += m->a[l][k] > 0 && !liar[l];
-        honest_mass += liar[l] ? 0 : m->a[l][k];
+        honest += m->a[l][k] > 0 && !malicious[l];
+        honest_mass += malicious[l] ? 0 : m->a[l][k];
     }
     share[0] = count > 0 ? honest / count : 1;
     share[1] = mass > 0 ? honest_mass / mass : 1;
 }
 
 /* reach[t] bit k of row l: a path of exactly t steps. The subgraph is connected if sums of powers fill up, primitive if one power does. */
-static void paths(const plain *m, const bool *liar, bool *connected, bool *primitive)
+static void paths(const plain *m, const bool *malicious, bool *connected, bool *primitive)
 {
     unsigned step[MOST] = {0};
     unsigned now[MOST] = {0};
@@ -50,9 +50,9 @@ static void paths(const plain *m, const bool *liar, bool *connected, bool *primi
     unsigned all = 0;
     for (ptrdiff_t l = 0; l < MOST; l++) {
         for (ptrdiff_t k = 0; k < MOST; k++) {
-            step[l] |= (unsigned)(m->a[l][k] > 0 && !liar[l] && !liar[k]) << k;
+            step[l] |= (unsigned)(m->a[l][k] > 0 && !malicious[l] && !malicious[k]) << k;
         }
-        all |= (unsigned)(l < m->n && !liar[l]) << l;
+        all |= (unsigned)(l < m->n && !malicious[l]) << l;
         now[l] = 1U << l;
         any[l] = now[l];
     }
@@ -66,17 +66,17 @@ static void paths(const plain *m, const bool *liar, bool *connected, bool *primi
             }
             now[l] = next;
             any[l] |= next;
-            full = full && (liar[l] || (next & all) == all);
+            full = full && (malicious[l] || (next & all) == all);
         }
         *primitive = *primitive || full;
     }
     *connected = all != 0;
     for (ptrdiff_t l = 0; l < m->n; l++) {
-        *connected = *connected && (liar[l] || (any[l] & all) == all);
+        *connected = *connected && (malicious[l] || (any[l] & all) == all);
     }
 }
 
-static void compare(const reef_csr *csr, const bool *liar, const char *what)
+static void compare(const reef_csr *csr, const bool *malicious, const char *what)
 {
     plain m = plain_of(csr);
     reef_graph_facts facts;
@@ -84,16 +84,16 @@ static void compare(const reef_csr *csr, const bool *liar, const char *what)
     bool primitive = false;
     double least[2] = {2, 2};
     ptrdiff_t failing[2] = {0, 0};
-    assert_int_equal(reef_graph_check(NULL, csr, liar, &facts, NULL), REEF_OK);
+    assert_int_equal(reef_graph_check(NULL, csr, malicious, &facts, NULL), REEF_OK);
     for (ptrdiff_t k = 0; k < m.n; k++) {
         double share[2];
-        shares(&m, liar, k, share);
-        for (int i = 0; i < 2 && !liar[k]; i++) {
+        shares(&m, malicious, k, share);
+        for (int i = 0; i < 2 && !malicious[k]; i++) {
             least[i] = fmin(least[i], share[i]);
             failing[i] += share[i] <= 0.5 + 1e-9;
         }
     }
-    paths(&m, liar, &connected, &primitive);
+    paths(&m, malicious, &connected, &primitive);
     const reef_majority *majority[2] = {&facts.by_count, &facts.by_weight};
     for (int i = 0; i < 2; i++) {
         CHECK(majority[i]->failing == failing[i] && majority[i]->holds == (failing[i] == 0), "%s: %td failing, not %td",
@@ -101,8 +101,8 @@ static void compare(const reef_csr *csr, const bool *liar, const char *what)
         if (least[i] < 2) {
             double share[2];
             CHECK_CLOSE(majority[i]->share, least[i], 1e-12, what);
-            assert_false(liar[majority[i]->worst]);
-            shares(&m, liar, majority[i]->worst, share);
+            assert_false(malicious[majority[i]->worst]);
+            shares(&m, malicious, majority[i]->worst, share);
             CHECK_CLOSE(share[i], least[i], 1e-12, what);
         } else {
             assert_int_equal(majority[i]->worst, -1);
@@ -135,11 +135,11 @@ static void all_placements(void **state)
             for (int round = 0; round < 2; round++) {
                 reef_csr csr = reef_graph_csr(graph);
                 for (unsigned set = 0; set < 1U << n; set++) {
-                    bool liar[MOST] = {false};
+                    bool malicious[MOST] = {false};
                     for (ptrdiff_t k = 0; k < n; k++) {
-                        liar[k] = set >> k & 1;
+                        malicious[k] = set >> k & 1;
                     }
-                    compare(&csr, liar, specs[i]);
+                    compare(&csr, malicious, specs[i]);
                 }
                 if (reef_graph_set_weights(graph, "hastings",
                                            &(reef_weight_data){.perron = (double[]){1, 2, 3, 4, 1, 2, 9, 1}},
@@ -169,23 +169,24 @@ static void zero_weights(void **state)
 
 static void facts_of_a_star(void **state)
 {
-    bool liar[9] = {false};
+    bool malicious[9] = {false};
     reef_graph_facts facts;
     (void)state;
     reef_graph *graph = make_graph("star", 9, 0);
     reef_csr csr = reef_graph_csr(graph);
     assert_int_equal(reef_graph_check(NULL, &csr, NULL, &facts, NULL), REEF_OK);
     assert_true(facts.agents == 9 && facts.links == 9 + 16 && facts.smallest == 2 && facts.largest == 9);
-    assert_true(facts.liars == 0 && facts.by_count.holds && facts.primitive && facts.period == 1);
+    assert_true(facts.malicious_count == 0 && facts.by_count.holds && facts.primitive && facts.period == 1);
     assert_true(facts.least_spare == 0 && facts.least_spare_agent == 1); /* a leaf of two can bear nobody */
     assert_true(facts.self_heavy == 8 && facts.self_heavy_first == 1 && facts.largest_self == 0.5);
     assert_true(facts.column_error < 1e-15);
-    liar[0] = true;
-    assert_int_equal(reef_graph_check(NULL, &csr, liar, &facts, NULL), REEF_OK);
-    assert_true(facts.liars == 1 && facts.by_count.failing == 8 && facts.components == 8 && facts.period == 0);
+    malicious[0] = true;
+    assert_int_equal(reef_graph_check(NULL, &csr, malicious, &facts, NULL), REEF_OK);
+    assert_true(facts.malicious_count == 1 && facts.by_count.failing == 8 && facts.components == 8 &&
+                facts.period == 0);
     assert_true(facts.least_spare == -1);
-    assert_int_equal(reef_graph_check(NULL, &csr, liar, NULL, NULL), REEF_E_ARG);
-    assert_int_equal(reef_graph_check(NULL, NULL, liar, &facts, NULL), REEF_E_ARG);
+    assert_int_equal(reef_graph_check(NULL, &csr, malicious, NULL, NULL), REEF_E_ARG);
+    assert_int_equal(reef_graph_check(NULL, NULL, malicious, &facts, NULL), REEF_E_ARG);
     reef_graph_destroy(&graph);
     graph = make_graph("grid:rows=3,loops=false", 12, 0);
     csr = reef_graph_csr(graph);
@@ -195,16 +196,16 @@ static void facts_of_a_star(void **state)
 }
 
 /* What an agent can bear: all sets of others, tried. */
-static void bearable(void **state)
+static void tolerated(void **state)
 {
     (void)state;
     for (ptrdiff_t i = 0; i < graph_specs_count; i++) {
         int32_t by_count[12];
         int32_t by_weight[12];
         reef_graph *graph = make_graph(graph_specs[i], 12, 8);
-        (void)reef_graph_set_weights(graph, "relative_degree", NULL, NULL);
+        assert_int_equal(reef_graph_set_weights(graph, "relative_degree", NULL, NULL), REEF_OK);
         reef_csr csr = reef_graph_csr(graph);
-        assert_int_equal(reef_graph_bearable(NULL, &csr, by_count, by_weight, NULL), REEF_OK);
+        assert_int_equal(reef_graph_tolerated(NULL, &csr, by_count, by_weight, NULL), REEF_OK);
         for (ptrdiff_t k = 0; k < 12; k++) {
             ptrdiff_t n = csr.start[k + 1] - csr.start[k];
             ptrdiff_t borne = n; /* smallest set of others with half of the weight or more, less one */
@@ -241,7 +242,7 @@ int main(void)
         cmocka_unit_test(all_placements),
         cmocka_unit_test(zero_weights),
         cmocka_unit_test(facts_of_a_star),
-        cmocka_unit_test(bearable),
+        cmocka_unit_test(tolerated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

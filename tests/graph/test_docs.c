@@ -35,10 +35,10 @@ static void check_fields(const char *owner, const reef_field *fields, ptrdiff_t 
 }
 
 /* Weights from a file are looked up in the row of graphs from a file, which has the same parameters. */
-static void check_kinds(ptrdiff_t count, const reef_kind *(*at)(ptrdiff_t))
+static void check_kinds(reef_family family)
 {
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const reef_kind *kind = at(i);
+    const reef_kind *kind = NULL;
+    for (ptrdiff_t i = 0; (kind = reef_kind_at(NULL, family, i)) != NULL; i++) {
         char row[100];
         (void)snprintf(row, sizeof row, "\n| `%s` |", kind->name);
         const char *from = strstr(page, row);
@@ -51,12 +51,12 @@ static void everything_is_described(void **state)
 {
     ptrdiff_t count = 0;
     (void)state;
-    check_kinds(reef_graph_kind_count(), reef_graph_kind_at);
-    check_kinds(reef_weight_kind_count(), reef_weight_kind_at);
-    check_kinds(reef_link_kind_count(), reef_link_kind_at);
-    const reef_field *fields = reef_graph_common_fields(&count);
+    check_kinds(REEF_FAMILY_GRAPH);
+    check_kinds(REEF_FAMILY_WEIGHTS);
+    check_kinds(REEF_FAMILY_LINKS);
+    const reef_field *fields = reef_kind_common(REEF_FAMILY_GRAPH, reef_kind_at(NULL, REEF_FAMILY_GRAPH, 0), &count);
     check_fields("all graphs", fields, count, page, page + strlen(page));
-    fields = reef_link_common_fields(&count);
+    fields = reef_kind_common(REEF_FAMILY_LINKS, reef_kind_at(NULL, REEF_FAMILY_LINKS, 0), &count);
     check_fields("all links", fields, count, page, page + strlen(page));
 }
 

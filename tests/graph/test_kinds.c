@@ -138,7 +138,7 @@ static void regular_graphs_are_regular(void **state)
             char spec[64];
             (void)snprintf(spec, sizeof spec, "regular:degree=%td,connected=false", d);
             if (n * d % 2 != 0) {
-                assert_int_equal(reef_graph_create(&(reef_graph *){NULL}, spec, n, 0, NULL), REEF_E_RANGE);
+                assert_int_equal(reef_graph_create(NULL, &(reef_graph *){NULL}, spec, n, 0, NULL), REEF_E_RANGE);
                 continue;
             }
             for (uint64_t seed = 0; seed < 5; seed++) {
@@ -306,17 +306,18 @@ static void catalogue(void **state)
 {
     ptrdiff_t count = 0;
     (void)state;
-    assert_int_equal(reef_graph_kind_count(), 12);
-    assert_null(reef_graph_kind_at(-1));
-    assert_null(reef_graph_kind_at(reef_graph_kind_count()));
-    assert_null(reef_graph_kind_find("nothing"));
-    assert_null(reef_graph_kind_find(NULL));
-    for (ptrdiff_t i = 0; i < reef_graph_kind_count(); i++) {
-        const reef_kind *kind = reef_graph_kind_at(i);
-        assert_ptr_equal(reef_graph_kind_find(kind->name), kind);
+    assert_int_equal(reef_kind_count(NULL, REEF_FAMILY_GRAPH), 12);
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_GRAPH, -1));
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_GRAPH, reef_kind_count(NULL, REEF_FAMILY_GRAPH)));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_GRAPH, "nothing"));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_GRAPH, NULL));
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_GRAPH); i++) {
+        const reef_kind *kind = reef_kind_at(NULL, REEF_FAMILY_GRAPH, i);
+        assert_ptr_equal(reef_kind_find(NULL, REEF_FAMILY_GRAPH, kind->name), kind);
         assert_true(kind->summary[0] && kind->citation && (kind->fields || kind->field_count == 0));
     }
-    assert_string_equal(reef_graph_common_fields(&count)->name, "loops");
+    assert_string_equal(reef_kind_common(REEF_FAMILY_GRAPH, reef_kind_at(NULL, REEF_FAMILY_GRAPH, 0), &count)->name,
+                        "loops");
     assert_int_equal(count, 1);
 }
 
@@ -357,23 +358,23 @@ static void bad_specs(void **state)
         {"watts_strogatz:k=4", 4, REEF_E_RANGE, "below"},
         {"barabasi_albert:m=5", 5, REEF_E_RANGE, "needs more than 5"},
         {"file", 5, REEF_E_SYNTAX, "path"},
-        {"file:path=/nowhere/at/all", 5, REEF_E_FILE, "/nowhere/at/all: No such file"},
-        {"file:path=/", 5, REEF_E_FILE, "directory"},
+        {"file:path=/nowhere/at/all", 5, REEF_E_FILE, "/nowhere/at/all: cannot open: No such file"},
+        {"file:path=/", 5, REEF_E_FILE, "not a regular file"},
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
         reef_graph *graph = NULL;
         reef_error error = {REEF_OK, ""};
-        reef_status status = reef_graph_create(&graph, cases[i].spec, cases[i].agents, 0, &error);
+        reef_status status = reef_graph_create(NULL, &graph, cases[i].spec, cases[i].agents, 0, &error);
         CHECK(status == cases[i].status && error.status == status, "\"%s\": status %d, %s", cases[i].spec, (int)status,
               error.text);
         CHECK(strstr(error.text, cases[i].says), "\"%s\": '%s' does not say '%s'", cases[i].spec, error.text,
               cases[i].says);
         assert_null(graph);
-        assert_int_equal(reef_graph_create(&graph, cases[i].spec, cases[i].agents, 0, NULL), status);
+        assert_int_equal(reef_graph_create(NULL, &graph, cases[i].spec, cases[i].agents, 0, NULL), status);
     }
-    assert_int_equal(reef_graph_create(NULL, "ring", 5, 0, NULL), REEF_E_ARG);
-    assert_int_equal(reef_graph_create(&(reef_graph *){NULL}, NULL, 5, 0, NULL), REEF_E_ARG);
+    assert_int_equal(reef_graph_create(NULL, NULL, "ring", 5, 0, NULL), REEF_E_ARG);
+    assert_int_equal(reef_graph_create(NULL, &(reef_graph *){NULL}, NULL, 5, 0, NULL), REEF_E_ARG);
     reef_graph_destroy(NULL);
 }
 

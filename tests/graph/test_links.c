@@ -229,11 +229,12 @@ static void refusals(void **state)
     assert_int_equal(reef_links_create(NULL, &links, "static", graphs, 2, 0, &error), REEF_E_ARG);
     assert_non_null(strstr(error.text, "graph 1"));
     assert_int_equal(reef_links_create(NULL, &links, "static", graphs, 0, 0, &error), REEF_E_ARG);
-    assert_int_equal(reef_link_kind_count(), 3);
-    assert_null(reef_link_kind_at(3));
-    assert_ptr_equal(reef_link_kind_find("gossip"), reef_link_kind_at(2));
+    assert_int_equal(reef_kind_count(NULL, REEF_FAMILY_LINKS), 3);
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_LINKS, 3));
+    assert_ptr_equal(reef_kind_find(NULL, REEF_FAMILY_LINKS, "gossip"), reef_kind_at(NULL, REEF_FAMILY_LINKS, 2));
     ptrdiff_t count = 0;
-    assert_string_equal(reef_link_common_fields(&count)[0].name, "every");
+    assert_string_equal(reef_kind_common(REEF_FAMILY_LINKS, reef_kind_at(NULL, REEF_FAMILY_LINKS, 0), &count)[0].name,
+                        "every");
     assert_int_equal(count, 3);
     reef_links_destroy(NULL);
     reef_graph_destroy((reef_graph **)&graphs[0]);

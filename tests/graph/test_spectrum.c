@@ -9,12 +9,12 @@
 
 #define PI 3.14159265358979323846
 
-static reef_spectrum spectrum_of(const reef_graph *graph, const bool *liar, double *p, const char *what)
+static reef_spectrum spectrum_of(const reef_graph *graph, const bool *malicious, double *p, const char *what)
 {
     reef_csr csr = reef_graph_csr(graph);
     reef_spectrum s;
     reef_error error = {REEF_OK, ""};
-    reef_status status = reef_graph_spectrum(NULL, &csr, liar, NULL, p, &s, &error);
+    reef_status status = reef_graph_spectrum(NULL, &csr, malicious, NULL, p, &s, &error);
     CHECK(status == REEF_OK, "%s: %s", what, error.text);
     CHECK(s.converged, "%s: p has the residual %g after %td iterations", what, s.residual, s.iterations);
     return s;
@@ -129,12 +129,12 @@ static void closed_forms_of_p(void **state)
 }
 
 /* Plain power iteration on a dense matrix of the benign agents, written out here. */
-static void plain_perron(const reef_csr *csr, const bool *liar, double *p)
+static void plain_perron(const reef_csr *csr, const bool *malicious, double *p)
 {
     double next[60];
     ptrdiff_t n = csr->agents;
     for (ptrdiff_t k = 0; k < n; k++) {
-        p[k] = liar[k] ? 0 : 1;
+        p[k] = malicious[k] ? 0 : 1;
     }
     for (int t = 0; t < 20000; t++) {
         double sum = 0;
@@ -142,10 +142,10 @@ static void plain_perron(const reef_csr *csr, const bool *liar, double *p)
         for (ptrdiff_t k = 0; k < n; k++) {
             double mass = 0;
             for (ptrdiff_t i = csr->start[k]; i < csr->start[k + 1]; i++) {
-                mass += liar[csr->senders[i]] ? 0 : csr->weight[i];
+                mass += malicious[csr->senders[i]] ? 0 : csr->weight[i];
             }
-            for (ptrdiff_t i = csr->start[k]; i < csr->start[k + 1] && !liar[k]; i++) {
-                next[csr->senders[i]] += liar[csr->senders[i]] ? 0 : csr->weight[i] / mass * p[k];
+            for (ptrdiff_t i = csr->start[k]; i < csr->start[k + 1] && !malicious[k]; i++) {
+                next[csr->senders[i]] += malicious[csr->senders[i]] ? 0 : csr->weight[i] / mass * p[k];
             }
         }
         for (ptrdiff_t k = 0; k < n; k++) {
@@ -157,25 +157,25 @@ static void plain_perron(const reef_csr *csr, const bool *liar, double *p)
     }
 }
 
-static void benign_subgraphs(void **state)
+static void honest_subgraphs(void **state)
 {
     static const char *const specs[] = {"complete", "erdos_renyi:directed=true,p=0.6", "regular:degree=9", "ring:k=6",
                                         "barabasi_albert:m=5"};
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
-        bool liar[60] = {false};
+        bool malicious[60] = {false};
         double p[60];
         double plain[60];
         reef_graph *graph = make_graph(specs[i], 60, 6);
         for (ptrdiff_t k = 0; k < 60; k += 7) {
-            liar[k] = true;
+            malicious[k] = true;
         }
         reef_csr csr = reef_graph_csr(graph);
-        (void)spectrum_of(graph, liar, p, specs[i]);
-        plain_perron(&csr, liar, plain);
+        (void)spectrum_of(graph, malicious, p, specs[i]);
+        plain_perron(&csr, malicious, plain);
         for (ptrdiff_t k = 0; k < 60; k++) {
             CHECK_CLOSE(p[k], plain[k], 1e-9, specs[i]);
-            assert_true(liar[k] == (p[k] == 0));
+            assert_true(malicious[k] == (p[k] == 0));
         }
         reef_graph_destroy(&graph);
     }
@@ -237,19 +237,19 @@ static void effective_weights(void **state)
 
 static void limits(void **state)
 {
-    bool liar[10] = {false};
+    bool malicious[10] = {false};
     double p[10];
     reef_spectrum s;
     reef_error error = {REEF_OK, ""};
     (void)state;
     reef_graph *graph = make_graph("line", 10, 0);
     reef_csr csr = reef_graph_csr(graph);
-    liar[4] = true; /* cuts the line */
-    assert_int_equal(reef_graph_spectrum(NULL, &csr, liar, NULL, p, &s, &error), REEF_E_GRAPH);
+    malicious[4] = true; /* cuts the line */
+    assert_int_equal(reef_graph_spectrum(NULL, &csr, malicious, NULL, p, &s, &error), REEF_E_GRAPH);
     assert_non_null(strstr(error.text, "2 strongly connected components"));
-    memset(liar, true, sizeof liar);
-    assert_int_equal(reef_graph_spectrum(NULL, &csr, liar, NULL, p, &s, &error), REEF_E_GRAPH);
-    assert_int_equal(reef_graph_spectrum(NULL, NULL, liar, NULL, p, &s, &error), REEF_E_ARG);
+    memset(malicious, true, sizeof malicious);
+    assert_int_equal(reef_graph_spectrum(NULL, &csr, malicious, NULL, p, &s, &error), REEF_E_GRAPH);
+    assert_int_equal(reef_graph_spectrum(NULL, NULL, malicious, NULL, p, &s, &error), REEF_E_ARG);
     reef_spectrum_options few = {.max_iterations = 2};
     assert_int_equal(reef_graph_spectrum(NULL, &csr, NULL, &few, NULL, &s, &error), REEF_OK);
     assert_true(s.converged && !s.second_converged && s.second_iterations == 2); /* said, not hidden */
@@ -269,7 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_gaps),       cmocka_unit_test(complex_pairs),     cmocka_unit_test(closed_forms_of_p),
-        cmocka_unit_test(benign_subgraphs), cmocka_unit_test(effective_weights), cmocka_unit_test(limits),
+        cmocka_unit_test(honest_subgraphs), cmocka_unit_test(effective_weights), cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

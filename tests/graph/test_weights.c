@@ -41,7 +41,7 @@ static void columns_sum_to_one(void **state)
             if (!reef_graph_symmetric(graph) && needs_both_ways(rules[j])) {
                 reef_error error;
                 assert_int_equal(reef_graph_set_weights(graph, rules[j], NULL, &error), REEF_E_WEIGHTS);
-                assert_non_null(strstr(error.text, "way back"));
+                assert_non_null(strstr(error.text, "symmetric graph"));
             } else {
                 reef_error error = {REEF_OK, ""};
                 set(graph, rules[j]);
@@ -221,12 +221,13 @@ static void from_files(void **state)
 static void catalogue(void **state)
 {
     (void)state;
-    assert_int_equal(reef_weight_kind_count(), 8);
-    assert_null(reef_weight_kind_at(-1));
-    assert_null(reef_weight_kind_at(8));
-    assert_null(reef_weight_kind_find("x"));
-    for (ptrdiff_t i = 0; i < reef_weight_kind_count(); i++) {
-        assert_ptr_equal(reef_weight_kind_find(reef_weight_kind_at(i)->name), reef_weight_kind_at(i));
+    assert_int_equal(reef_kind_count(NULL, REEF_FAMILY_WEIGHTS), 8);
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_WEIGHTS, -1));
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_WEIGHTS, 8));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_WEIGHTS, "x"));
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_WEIGHTS); i++) {
+        assert_ptr_equal(reef_kind_find(NULL, REEF_FAMILY_WEIGHTS, reef_kind_at(NULL, REEF_FAMILY_WEIGHTS, i)->name),
+                         reef_kind_at(NULL, REEF_FAMILY_WEIGHTS, i));
     }
 }
 

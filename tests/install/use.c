@@ -6,8 +6,8 @@
 
 int main(int argc, char **argv)
 {
-    const float honest[] = {1.0F, 2.0F}, also[] = {1.5F, 2.5F}, liar[] = {1e30F, -1e30F};
-    const void *const rows[] = {honest, also, liar};
+    const float honest[] = {1.0F, 2.0F}, also[] = {1.5F, 2.5F}, malicious[] = {1e30F, -1e30F};
+    const void *const rows[] = {honest, also, malicious};
     float out[2] = {0.0F, 0.0F};
     reef_error error = {REEF_OK, ""};
     reef_agg *agg = NULL;
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "library %s, header %s\n", reef_version(), REEF_VERSION_STRING);
         return 1;
     }
-    if (reef_agg_create(&agg, "median", &error) != REEF_OK ||
+    if (reef_agg_create(NULL, &agg, "median", &error) != REEF_OK ||
         reef_agg_apply(agg, &(reef_input){.rows = rows}, 3, 2, REEF_F32, out, NULL, &error) != REEF_OK) {
         fprintf(stderr, "%s\n", error.text);
         return 1;

@@ -59,20 +59,20 @@ static void refusals(void **state)
         sample file;
         const char *says;
     } bad[] = {
-        {SAMPLE(""), "byte 0: this is no IDX file"},
-        {SAMPLE("\0\0\x08"), "no IDX file"},
-        {SAMPLE("\x01\0\x08\x01\0\0\0\0"), "no IDX file"},
+        {SAMPLE(""), "byte 0: this is not an IDX file"},
+        {SAMPLE("\0\0\x08"), "not an IDX file"},
+        {SAMPLE("\x01\0\x08\x01\0\0\0\0"), "not an IDX file"},
         {SAMPLE("\x1F\x8B\x08\x01\0\0\0\0"), "is compressed"},
-        {SAMPLE("\0\0\x0A\x01\0\0\0\0"), "byte 2: type 10 is unknown"},
+        {SAMPLE("\0\0\x0A\x01\0\0\0\0"), "byte 2: unknown type 10"},
         {SAMPLE("\0\0\x08\0"), "byte 3: 0 dimensions"},
         {SAMPLE("\0\0\x08\x05\0\0\0\x01"), "byte 3: 5 dimensions"},
         {SAMPLE("\0\0\x08\x02\0\0\0\x01\0\0\0"), "byte 11: the file ends within its header"},
         {SAMPLE("\0\0\x08\x01\0\0\0\x03"
                 "ab"),
-         "byte 8: 2 bytes of data instead of 3"},
+         "byte 8: 2 bytes of data, expected 3"},
         {SAMPLE("\0\0\x08\x01\0\0\0\x03"
                 "abcd"),
-         "byte 8: 4 bytes of data instead of 3"},
+         "byte 8: 4 bytes of data, expected 3"},
         {SAMPLE("\0\0\x0E\x04\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"), "more elements"},
         {SAMPLE("\0\0\x0E\x04\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\0\0\0\0"), "more elements"},
     };

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void sequence(rfi_numbers *reader)
 {
@@ -52,6 +53,12 @@ static void from_files(void **state)
     assert_int_equal(remove(path), 0);
     assert_int_equal(rfi_numbers_open(&reader, path, &error), REEF_E_FILE);
     assert_non_null(strstr(error.text, path));
+    /* neither waited for nor read without end */
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(rfi_numbers_open(&reader, path, &error), REEF_E_FILE);
+    assert_non_null(strstr(error.text, "is not a regular file"));
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(rfi_numbers_open(&reader, "/dev/zero", NULL), REEF_E_FILE);
 }
 
 static void broken_words(void **state)
@@ -62,12 +69,12 @@ static void broken_words(void **state)
         size_t length;
         const char *says;
     } cases[] = {
-        {"1 2\n3 x4\n", 9, "it:2: 'x4'"},
-        {"\x01\xff", 2, "it:1: '\?\?'"},
-        {"1\0002", 3, "it:1: '1?2'"},
-        {"inf", 3, "'inf'"},
-        {"1e400", 5, "'1e400'"},
-        {zeros, sizeof zeros, "'0000000000000000000000000000000000000000' is not"}, /* too long, though a number */
+        {"1 2\n3 x4\n", 9, "it:2: this is not a list of finite decimal numbers"},
+        {"\x01\xff", 2, "it:1: this is not"},
+        {"1\0002", 3, "it:1: this is not"},
+        {"inf", 3, "it:1: this is not"},
+        {"1e400", 5, "it:1: this is not"},
+        {zeros, sizeof zeros, "it:1: this is not"}, /* too long, though a number */
     };
     (void)state;
     memset(zeros, '0', sizeof zeros);

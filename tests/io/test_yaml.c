@@ -43,6 +43,17 @@ static void gives_tree_with_places(void **state)
     assert_null(yaml.root);
 }
 
+static void byte_order_mark_is_skipped(void **state)
+{
+    (void)state;
+    rfi_yaml yaml = read_text("\xEF\xBB\xBF"
+                              "a: 1\nb: 2\n");
+    assert_int_equal(yaml.root->count, 2);
+    assert_int_equal(rfi_yaml_find(yaml.root, "a")->key_column, 1);
+    assert_string_equal(rfi_yaml_find(yaml.root, "b")->text, "2");
+    rfi_yaml_free(NULL, &yaml);
+}
+
 static void empty_is_an_empty_map(void **state)
 {
     (void)state;
@@ -69,7 +80,11 @@ static void refuses_what_it_does_not_read(void **state)
         {"a: 1\n---\nb: 2\n", "f.yaml:2:1: ", "one document"},
         {"? [a, b]\n: 1\n", "f.yaml:1:3: ", "a key must be"},
         {"a: [1, 2\n", "f.yaml:2:1: ", "expected"},
-        {"a: \"\\0\"\n", "f.yaml:1:4: ", "zero byte"},
+        {"a: \"\\0\"\n", "f.yaml:1:4: ", "control characters"},
+        {"a: \"\\e[2J\"\n", "f.yaml:1:4: ", "control characters"},
+        {"a: \"x\\r\"\n", "f.yaml:1:4: ", "control characters"},
+        {"\"\\x7f\": 1\n", "f.yaml:1:1: ", "control characters"},
+        {"a: \"\\x9b\"\n", "f.yaml:1:4: ", "control characters"},
         {"a: \"\xff\"\n", "f.yaml: ", "UTF-8"},
         {"[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "f.yaml:1:17: ", "nested too deeply"},
     };
@@ -130,9 +145,9 @@ static void failing_allocation_is_a_status(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_tree_with_places),         cmocka_unit_test(empty_is_an_empty_map),
-        cmocka_unit_test(refuses_what_it_does_not_read),  cmocka_unit_test(bounds_size_and_nodes),
-        cmocka_unit_test(failing_allocation_is_a_status),
+        cmocka_unit_test(gives_tree_with_places), cmocka_unit_test(byte_order_mark_is_skipped),
+        cmocka_unit_test(empty_is_an_empty_map),  cmocka_unit_test(refuses_what_it_does_not_read),
+        cmocka_unit_test(bounds_size_and_nodes),  cmocka_unit_test(failing_allocation_is_a_status),
     };
     return rfi_yaml_available() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
 }

@@ -23,7 +23,7 @@ static reef_agg *make_agg_in(reef_context *context, const char *spec)
 {
     reef_agg *agg = NULL;
     reef_error error = {0};
-    CHECK(reef_agg_create_in(context, &agg, spec, &error) == REEF_OK, "%s: %s", spec, error.text);
+    CHECK(reef_agg_create(context, &agg, spec, &error) == REEF_OK, "%s: %s", spec, error.text);
     return agg;
 }
 
@@ -133,7 +133,7 @@ static void check_threads(model *d, const char *spec)
     for (ptrdiff_t i = 0; i < COUNT(threads); i++) {
         reef_context *context = make_context(threads[i]);
         reef_report *report = NULL;
-        assert_int_equal(reef_report_create(&report, d->shape.rows, NULL), REEF_OK);
+        assert_int_equal(reef_report_create(NULL, &report, d->shape.rows, NULL), REEF_OK);
         unsigned char *got = apply(d, context, spec, NULL, NULL);
         unsigned char *again = apply(d, context, spec, NULL, report);
         summary t = summarise(report, d->shape.rows);
@@ -369,7 +369,7 @@ static void *aggregate_often(void *argument)
     caller *c = argument;
     reef_agg *agg = NULL;
     reef_plan *plan = NULL;
-    c->wrong += reef_agg_create_in(c->context, &agg, c->spec, NULL) != REEF_OK;
+    c->wrong += reef_agg_create(c->context, &agg, c->spec, NULL) != REEF_OK;
     c->wrong += reef_plan_create(&plan, agg, &c->d.shape, NULL) != REEF_OK;
     for (int i = 0; !c->wrong && i < MONTE_CARLO(10, 3); i++) {
         model_clear_out(&c->d);

@@ -151,7 +151,7 @@ static void run_median(bool single, const rfi_kernels *kernels, int kind, void *
         rows[l] = single ? (const void *)s->narrow[l] : (const void *)s->x[l];
     }
     rfi_span span = {.rows = rows, .n = s->n, .count = s->count, .out = out, .scratch = scratch, .hard = hard};
-    assert_int_equal(kernels->median(&span, kind), 0);
+    assert_int_equal(kernels->median(&span, kind, &(rfi_kernel_report){0}), 0);
 }
 
 /* want[kind][t]: the exact order statistics. */

@@ -59,7 +59,7 @@ static void run(outcome *o, model *d, const reef_agg *agg, const char *isa, cons
     double *shares = kind == WITH_SHARES ? calloc((size_t)(d->shape.rows * d->total), sizeof *shares) : NULL;
     *o = (outcome){.out = malloc((size_t)d->total * d->width)};
     assert_int_equal(setenv("REEF_ISA", isa, 1), 0);
-    assert_int_equal(reef_report_create(&report, d->shape.rows, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, d->shape.rows, NULL), REEF_OK);
     if (shares) {
         reef_report_keep_shares(report, shares, NULL);
     }
@@ -125,7 +125,7 @@ static const char *const specs[] = {
 };
 
 /* One liar in five, far away. */
-static void add_liars(model *d)
+static void add_malicious(model *d)
 {
     for (ptrdiff_t l = 0; l < d->shape.rows / 5; l++) {
         for (ptrdiff_t s = 0; s < d->shape.segments; s++) {
@@ -198,7 +198,7 @@ static void check_model(ptrdiff_t rows, ptrdiff_t segments, const ptrdiff_t *siz
         model d;
         double weights[MODEL_ROWS];
         model_create(&d, rows, segments, sizes, single ? REEF_F32 : REEF_F64, 1, seed);
-        add_liars(&d);
+        add_malicious(&d);
         for (ptrdiff_t l = 0; l < rows; l++) {
             weights[l] = 1 + 0.1 * (double)(l % 7);
         }
@@ -309,7 +309,7 @@ static void policies(void **state)
     for (uint32_t c = 0; c < MONTE_CARLO(16, 4); c++) {
         model d;
         model_create(&d, c % 2 ? 11 : 40, 1, &sizes[c % 4], c / 2 % 2 ? REEF_F32 : REEF_F64, 1, c);
-        add_liars(&d);
+        add_malicious(&d);
         spoil(&d, c);
         for (ptrdiff_t i = 0; i < COUNT(specs) * COUNT(names); i++) {
             char spec[100];

@@ -1,4 +1,5 @@
 /* Same setup, same bits: with any number of threads, lane by lane, and after a stop and a resume. */
+#include "base/hash.h"
 #include "support/check.h"
 #include "support/runs.h"
 #include "support/scratch.h"
@@ -35,7 +36,7 @@ static bool tried_message(const void *params, const reef_attack_view *view, floa
     if (!view->aggregate || !view->aggregate(view->user, rows, 3, out)) {
         memset(out, 0, (size_t)view->length * sizeof *out);
     }
-    out[view->liar % view->length] += 1;
+    out[view->sender % view->length] += 1;
     return true;
 }
 
@@ -44,30 +45,40 @@ static const reef_attack_kind tries = {.kind = {.name = "tries", .summary = "", 
                                        .message = tried_message};
 
 static const world_plan large[] = {
-    {.graph = "ring:k=3", .rule = "ref", .attack = "alie:knowledge=neighbours", .liars = 40},
-    {.graph = "ring:k=3", .rule = "median", .own_attack = &two_faced, .liars = 40, .strategy = "diffusion:order=cta"},
+    {.graph = "ring:k=3", .rule = "ref", .attack = "alie:knowledge=neighbours", .malicious_count = 40},
+    {.graph = "ring:k=3",
+     .rule = "median",
+     .own_attack = &two_faced,
+     .malicious_count = 40,
+     .strategy = "diffusion:order=cta"},
     {.graph = "regular:degree=8", .weights = "metropolis", .links = "failing:p=0.2", .rule = "ref", .trust = true},
     {.graph = "regular:degree=8", .rule = "trimmed:f=1,keep_self=true", .strategy = "diffusion:order=consensus"},
-    {.graph = "regular:degree=8", .rule = "krum:f=2", .attack = "gaussian", .liars = 30},
-    {.graph = "complete", .rule = "ref", .attack = "sign_flip", .liars = 60},
+    {.graph = "regular:degree=8", .rule = "krum:f=2", .attack = "gaussian", .malicious_count = 30},
+    {.graph = "complete", .rule = "ref", .attack = "sign_flip", .malicious_count = 60},
     {.graph = "complete", .rule = "cclip:tau=1", .strategy = "diffusion:momentum=0.9"},
-    {.graph = "complete", .rule = "mref", .attack = "alie:z=1", .liars = 60, .trust = true},
-    {.graph = "ring:k=2", .rule = "mref", .attack = "gaussian", .liars = 40}, /* five rows: the own one decides */
+    {.graph = "complete", .rule = "mref", .attack = "alie:z=1", .malicious_count = 60, .trust = true},
+    {.graph = "ring:k=2",
+     .rule = "mref",
+     .attack = "gaussian",
+     .malicious_count = 40}, /* five rows: the own one decides */
     {.graph = "regular:degree=8",
      .links = "failing:p=0.2",
      .rule = "mref:sketch=16",
      .attack = "gaussian",
-     .liars = 40},
-    {.strategy = "federated:fraction=0.5,dropout=0.1", .rule = "mref:sketch=64", .liars = 50, .attack = "gaussian"},
+     .malicious_count = 40},
+    {.strategy = "federated:fraction=0.5,dropout=0.1",
+     .rule = "mref:sketch=64",
+     .malicious_count = 50,
+     .attack = "gaussian"},
     {.strategy = "federated:fraction=0.5,steps=2,steps_max=4,momentum=0.5,mean_delay=1",
      .rule = "ref",
-     .liars = 50,
+     .malicious_count = 50,
      .attack = "gaussian"},
-    {.strategy = "federated", .rule = "median", .own_attack = &tries, .liars = 50},
-    {.strategy = "rsa:norm=l2", .rule = "", .attack = "sign_flip", .liars = 50},
-    {.strategy = "rsa_tv", .rule = "", .graph = "ring:k=3", .own_attack = &two_faced, .liars = 50},
+    {.strategy = "federated", .rule = "median", .own_attack = &tries, .malicious_count = 50},
+    {.strategy = "rsa:norm=l2", .rule = "", .attack = "sign_flip", .malicious_count = 50},
+    {.strategy = "rsa_tv", .rule = "", .graph = "ring:k=3", .own_attack = &two_faced, .malicious_count = 50},
     {.strategy = "local", .rule = ""},
-    {.strategy = "oracle", .rule = "", .graph = "regular:degree=8", .liars = 50},
+    {.strategy = "oracle", .rule = "", .graph = "regular:degree=8", .malicious_count = 50},
 };
 
 static void any_number_of_threads(void **state)
@@ -143,17 +154,19 @@ static void lanes_are_repetitions(void **state)
                                         "trimmed:f=1,keep_self=true"};
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(rules); i++) {
-        check_lanes(&(world_plan){.rule = rules[i], .attack = "gaussian", .liars = 2}, rules[i]);
+        check_lanes(&(world_plan){.rule = rules[i], .attack = "gaussian", .malicious_count = 2}, rules[i]);
         check_lanes(&(world_plan){.rule = rules[i], .graph = "ring:k=3", .weights = "metropolis"}, rules[i]);
     }
-    check_lanes(&(world_plan){.rule = "ref", .attack = "alie:knowledge=neighbours", .liars = 2, .graph = "ring:k=3"},
-                "alie to single receivers");
-    check_lanes(&(world_plan){.rule = "ref", .attack = "alie:jitter=0.5", .liars = 2}, "alie with noise");
+    check_lanes(
+        &(world_plan){.rule = "ref", .attack = "alie:knowledge=neighbours", .malicious_count = 2, .graph = "ring:k=3"},
+        "alie to single receivers");
+    check_lanes(&(world_plan){.rule = "ref", .attack = "alie:jitter=0.5", .malicious_count = 2}, "alie with noise");
     check_lanes(&(world_plan){.rule = "mean", .strategy = "diffusion:order=cta,momentum=0.5"}, "cta");
     check_lanes(&(world_plan){.rule = "ref", .strategy = "federated:fraction=0.5,steps=2"}, "federated");
-    check_lanes(&(world_plan){.rule = "", .strategy = "rsa:norm=linf", .attack = "sign_flip", .liars = 2}, "rsa");
+    check_lanes(&(world_plan){.rule = "", .strategy = "rsa:norm=linf", .attack = "sign_flip", .malicious_count = 2},
+                "rsa");
     check_lanes(&(world_plan){.rule = "", .strategy = "rsa_tv:norm=l2"}, "rsa_tv");
-    check_lanes(&(world_plan){.rule = "", .strategy = "oracle", .liars = 2}, "oracle");
+    check_lanes(&(world_plan){.rule = "", .strategy = "oracle", .malicious_count = 2}, "oracle");
     check_lanes(&(world_plan){.rule = "", .strategy = "local"}, "local");
 }
 
@@ -178,30 +191,39 @@ static const reef_attack_kind late = {.kind = {.name = "late", .summary = "", .c
                                       .delay = late_by};
 
 static const world_plan resumed[] = {
-    {.rule = "ref", .attack = "additive", .liars = 2},
+    {.rule = "ref", .attack = "additive", .malicious_count = 2},
     {.rule = "mean",
      .strategy = "diffusion:order=cta,momentum=0.9",
      .attack = "sign_flip:reference=previous",
-     .liars = 2},
+     .malicious_count = 2},
     {.rule = "mean",
      .strategy = "diffusion:order=consensus,momentum=0.9",
      .attack = "sign_flip:reference=previous",
-     .liars = 2},
+     .malicious_count = 2},
     {.rule = "cclip:tau=0.1", .graph = "ring:k=2"},
-    {.rule = "mref", .graph = "ring:k=2", .attack = "alie:z=1", .liars = 1},
+    {.rule = "mref", .graph = "ring:k=2", .attack = "alie:z=1", .malicious_count = 1},
+    {.rule = "mref", .graph = "complete", .attack = "whitewash", .malicious_count = 3}, /* more senders than agents */
     {.rule = "mref:sketch=16", .graph = "ring:k=3", .links = "failing:p=0.2"},
-    {.rule = "mref", .strategy = "federated:fraction=0.7,dropout=0.2,available=0.9", .attack = "gaussian", .liars = 2},
-    {.rule = "median", .own_attack = &late, .liars = 3, .lanes = 4},
+    {.rule = "vref", .graph = "complete", .attack = "adaptive:z=3,least=0", .malicious_count = 3},
+    {.rule = "vref", .strategy = "federated:fraction=0.7", .attack = "adaptive:z=3,least=0", .malicious_count = 3},
+    {.rule = "mref",
+     .strategy = "federated:fraction=0.7,dropout=0.2,available=0.9",
+     .attack = "gaussian",
+     .malicious_count = 2},
+    {.rule = "median", .own_attack = &late, .malicious_count = 3, .lanes = 4},
     {.rule = "median", .links = "failing:p=0.4", .graph = "ring:k=2"},
     {.rule = "ref",
      .strategy = "federated:mean_delay=3,clients=8,steps_max=3,server_momentum=0.5,momentum=0.5",
      .own_attack = &late,
-     .liars = 3},
-    {.rule = "cclip", .strategy = "federated:fraction=0.5,dropout=0.2,available=0.9", .attack = "gaussian", .liars = 2},
-    {.rule = "", .strategy = "rsa:weight_decay=0.01", .attack = "sign_flip", .liars = 2},
-    {.rule = "", .strategy = "rsa_tv:momentum=0.5", .attack = "sign_flip:reference=previous", .liars = 2},
+     .malicious_count = 3},
+    {.rule = "cclip",
+     .strategy = "federated:fraction=0.5,dropout=0.2,available=0.9",
+     .attack = "gaussian",
+     .malicious_count = 2},
+    {.rule = "", .strategy = "rsa:weight_decay=0.01", .attack = "sign_flip", .malicious_count = 2},
+    {.rule = "", .strategy = "rsa_tv:momentum=0.5", .attack = "sign_flip:reference=previous", .malicious_count = 2},
     {.rule = "", .strategy = "local:schedule=sqrt"},
-    {.rule = "", .strategy = "oracle", .liars = 2},
+    {.rule = "", .strategy = "oracle", .malicious_count = 2},
 };
 
 /* Saved after 0, 1, ... rounds, loaded into a run that has gone another way, and both go on. */
@@ -258,7 +280,7 @@ static void check_refused(const world_plan *plan, const char *path, const char *
     world_close(&b);
 }
 
-#define BASE .rule = "cclip", .strategy = "federated:mean_delay=3", .attack = "gaussian", .liars = 2
+#define BASE .rule = "cclip", .strategy = "federated:mean_delay=3", .attack = "gaussian", .malicious_count = 2
 
 static void other_setups_are_refused(void **state)
 {
@@ -270,10 +292,10 @@ static void other_setups_are_refused(void **state)
         {BASE, .problem = "lms:dimension=5,noise=0.02"},
         {BASE, .repetition = 1},
         {BASE, .step_factor = factor},
-        {BASE, .liar = others},
-        {.rule = "cclip:tau=3", .strategy = "federated:mean_delay=3", .attack = "gaussian", .liars = 2},
-        {.rule = "cclip", .strategy = "federated:mean_delay=2", .attack = "gaussian", .liars = 2},
-        {.rule = "cclip", .strategy = "federated:mean_delay=3", .attack = "gaussian:sigma=3", .liars = 2},
+        {BASE, .malicious = others},
+        {.rule = "cclip:tau=3", .strategy = "federated:mean_delay=3", .attack = "gaussian", .malicious_count = 2},
+        {.rule = "cclip", .strategy = "federated:mean_delay=2", .attack = "gaussian", .malicious_count = 2},
+        {.rule = "cclip", .strategy = "federated:mean_delay=3", .attack = "gaussian:sigma=3", .malicious_count = 2},
     };
     static const world_plan networks[] = {
         {.rule = "median", .links = "failing:p=0.4"},
@@ -343,6 +365,23 @@ static void damaged_files_are_refused(void **state)
     scratch_close(&s);
 }
 
+/* A checkpoint of 0.1 had a checksum of another kind: it is known for what it is. */
+static void earlier_formats_are_named(void **state)
+{
+    static const char old[64] = "REEFRUN2";
+    scratch s;
+    char path[SCRATCH_PATH];
+    reef_error error;
+    world w;
+    (void)state;
+    scratch_open(&s);
+    world_open(&w, &(world_plan){BASE});
+    assert_int_equal(reef_run_load(w.run, scratch_file(&s, "run", old, sizeof old, path), &error), REEF_E_FORMAT);
+    assert_non_null(strstr(error.text, "earlier version"));
+    world_close(&w);
+    scratch_close(&s);
+}
+
 /* Files with a right checksum that say what no run can be in. */
 static void forged_files_are_refused(void **state)
 {
@@ -369,23 +408,17 @@ static void forged_files_are_refused(void **state)
     for (ptrdiff_t i = 0; i < COUNT(forgeries); i++) {
         unsigned char kept[8];
         size_t at = forgeries[i].at ? forgeries[i].at : journeys;
-        uint64_t sum = 1469598103934665603U;
         memcpy(kept, bytes + at, 8);
         memcpy(bytes + at, &forgeries[i].value, forgeries[i].width);
-        for (size_t j = 0; j < size - 8; j++) {
-            sum = (sum ^ bytes[j]) * 1099511628211U;
-        }
+        uint64_t sum = rfi_hash_bytes(RFI_HASH_START, bytes, size - 8);
         memcpy(bytes + size - 8, &sum, 8);
         check_refused(&(world_plan){BASE}, scratch_file(&s, "run", bytes, size, path), "a forged run file");
         memcpy(bytes + at, kept, 8);
     }
     /* a centre that is not finite */
     const float nan = NAN;
-    uint64_t sum = 1469598103934665603U;
     memcpy(bytes + size - 8 - sizeof nan, &nan, sizeof nan);
-    for (size_t j = 0; j < size - 8; j++) {
-        sum = (sum ^ bytes[j]) * 1099511628211U;
-    }
+    uint64_t sum = rfi_hash_bytes(RFI_HASH_START, bytes, size - 8);
     memcpy(bytes + size - 8, &sum, 8);
     world_open(&w, &(world_plan){BASE});
     assert_int_not_equal(reef_run_load(w.run, scratch_file(&s, "run", bytes, size, path), &error), REEF_OK);
@@ -400,6 +433,7 @@ int main(void)
         cmocka_unit_test(any_number_of_threads),     cmocka_unit_test(lanes_are_repetitions),
         cmocka_unit_test(a_stop_changes_nothing),    cmocka_unit_test(other_setups_are_refused),
         cmocka_unit_test(damaged_files_are_refused), cmocka_unit_test(forged_files_are_refused),
+        cmocka_unit_test(earlier_formats_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

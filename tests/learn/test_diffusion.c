@@ -266,13 +266,13 @@ static void classes_of_one_graph_are_not_those_of_another(void **state)
     reef_error error;
     naive d = {.order = ATC, .rule = mean_of, .step = constant};
     (void)state;
-    assert_int_equal(reef_graph_create(&graph[0], "complete", K, 1, &error), REEF_OK);
-    assert_int_equal(reef_graph_create(&graph[1], "ring", K, 1, &error), REEF_OK);
-    assert_int_equal(reef_graph_create(&graph[2], "star", K, 1, &error), REEF_OK);
+    assert_int_equal(reef_graph_create(NULL, &graph[0], "complete", K, 1, &error), REEF_OK);
+    assert_int_equal(reef_graph_create(NULL, &graph[1], "ring", K, 1, &error), REEF_OK);
+    assert_int_equal(reef_graph_create(NULL, &graph[2], "star", K, 1, &error), REEF_OK);
     const reef_graph *const graphs_in_turn[] = {graph[0], graph[1], graph[2]};
     assert_int_equal(reef_links_create(NULL, &links, "static", graphs_in_turn, 3, 1, &error), REEF_OK);
     assert_int_equal(reef_problem_create_own(NULL, &problem, &quadratic, NULL, K, 1, &error), REEF_OK);
-    assert_int_equal(reef_agg_create(&rule, "mean", &error), REEF_OK);
+    assert_int_equal(reef_agg_create(NULL, &rule, "mean", &error), REEF_OK);
     const reef_run_setup setup = {.problem = problem, .strategy = "diffusion:mu=0.05", .rule = rule, .links = links};
     assert_int_equal(reef_run_create(NULL, &run, &setup, &error), REEF_OK);
     d.links = links;
@@ -322,7 +322,7 @@ static void sharing_changes_nothing(void **state)
                            .rule = rules[i % COUNT(rules)],
                            .strategy = orders[i / COUNT(rules) % COUNT(orders)],
                            .attack = attacks[i / COUNT(rules) / COUNT(orders)],
-                           .liars = 2};
+                           .malicious_count = 2};
         world_open(&shared, &plan);
         plan.edges = &edges;
         world_open(&single, &plan);

@@ -36,8 +36,8 @@ static void everything_is_described(void **state)
     const char *common = strstr(page, "\n| parameter |");
     (void)state;
     assert_non_null(common);
-    for (ptrdiff_t i = 0; i < reef_strategy_count(); i++) {
-        const reef_kind *kind = reef_strategy_at(i);
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_STRATEGY); i++) {
+        const reef_kind *kind = reef_kind_at(NULL, REEF_FAMILY_STRATEGY, i);
         char row[100];
         (void)snprintf(row, sizeof row, "\n| `%s` |", kind->name);
         const char *from = strstr(page, row);

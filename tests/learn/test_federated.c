@@ -16,7 +16,7 @@ static int64_t last_arrivals; /* in the round under way */
 static bool watch(const void *params, const reef_attack_view *view, float *out)
 {
     (void)params;
-    arrivals[view->liar]++;
+    arrivals[view->sender]++;
     last_arrivals++;
     memcpy(out, view->own, (size_t)view->length * sizeof *out);
     return true;
@@ -33,7 +33,7 @@ static void open_watched(world *w, const char *strategy, uint64_t seed)
                                 .own_problem = &quadratic,
                                 .strategy = strategy,
                                 .own_attack = &watcher,
-                                .liars = K - 1,
+                                .malicious_count = K - 1,
                                 .seed = seed});
 }
 
@@ -256,7 +256,7 @@ static bool mute(const void *params, const reef_attack_view *view, float *out)
 
 static const reef_attack_kind silence = {.kind = {.name = "silence", .summary = "", .citation = ""}, .message = mute};
 
-static void silent_liars_are_counted(void **state)
+static void silent_malicious_are_counted(void **state)
 {
     world w;
     world honest;
@@ -265,7 +265,7 @@ static void silent_liars_are_counted(void **state)
                                  .own_problem = &quadratic,
                                  .strategy = "federated",
                                  .own_attack = &silence,
-                                 .liars = 3,
+                                 .malicious_count = 3,
                                  .trust = true});
     world_step(&w, 10);
     reef_run_counts c = reef_run_counts_of(w.run);
@@ -275,7 +275,7 @@ static void silent_liars_are_counted(void **state)
     reef_trust_facts facts;
     reef_error error;
     assert_int_equal(reef_run_trust_facts(w.run, &facts, &error), REEF_OK);
-    CHECK_CLOSE(facts.liars, 0, 0, "trust in those who say nothing");
+    CHECK_CLOSE(facts.malicious_count, 0, 0, "trust in those who say nothing");
     CHECK_CLOSE(facts.auc, 1, 0, "honest before silent");
     world_close(&w);
     /* nobody answers: the server keeps its model */
@@ -305,7 +305,7 @@ static void trust_is_about_those_who_were_asked(void **state)
     world_open(&w, &(world_plan){.agents = K,
                                  .own_problem = &quadratic,
                                  .strategy = "federated:clients=8,weights=samples",
-                                 .liars = 6,
+                                 .malicious_count = 6,
                                  .trust = true});
     world_step(&w, 5);
     ptrdiff_t count = reef_run_trust(w.run, 0, senders, share, K);
@@ -327,10 +327,14 @@ static void trust_is_about_those_who_were_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_many_as_asked_for),     cmocka_unit_test(sampling_is_uniform),
-        cmocka_unit_test(the_absent_are_counted),   cmocka_unit_test(the_server_follows_its_equations),
-        cmocka_unit_test(local_steps_vary),         cmocka_unit_test(messages_follow_the_clock),
-        cmocka_unit_test(silent_liars_are_counted), cmocka_unit_test(trust_is_about_those_who_were_asked),
+        cmocka_unit_test(as_many_as_asked_for),
+        cmocka_unit_test(sampling_is_uniform),
+        cmocka_unit_test(the_absent_are_counted),
+        cmocka_unit_test(the_server_follows_its_equations),
+        cmocka_unit_test(local_steps_vary),
+        cmocka_unit_test(messages_follow_the_clock),
+        cmocka_unit_test(silent_malicious_are_counted),
+        cmocka_unit_test(trust_is_about_those_who_were_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 enum {
     AGENTS = MONTE_CARLO(1000000, 20000),
-    LIARS = AGENTS / 20,
+    MALICIOUS = AGENTS / 20,
     ROW = 64 /* bytes of M = 10 numbers at a cache line */
 };
 
@@ -15,7 +15,7 @@ enum {
  * again. The graph is the caller's and counted apart. */
 static void a_million_agents(void **state)
 {
-    const size_t needs = ROW * (2 * (size_t)AGENTS + LIARS);
+    const size_t needs = ROW * (2 * (size_t)AGENTS + MALICIOUS);
     alloc_log log;
     reef_error error;
     double before[1];
@@ -24,20 +24,20 @@ static void a_million_agents(void **state)
     reef_context *context = alloc_context(&log, 2);
     reef_graph *graph = NULL;
     reef_links *links = NULL;
-    assert_int_equal(reef_graph_create_in(context, &graph, "regular:degree=8", AGENTS, 1, &error), REEF_OK);
+    assert_int_equal(reef_graph_create(context, &graph, "regular:degree=8", AGENTS, 1, &error), REEF_OK);
     const reef_graph *const graphs[] = {graph};
     assert_int_equal(reef_links_create(context, &links, "static", graphs, 1, 1, &error), REEF_OK);
     reef_problem *problem = NULL;
     reef_agg *rule = NULL;
     reef_attack *attack = NULL;
     reef_run *run = NULL;
-    bool *liar = calloc(AGENTS, sizeof *liar);
-    assert_non_null(liar);
-    for (ptrdiff_t k = 0; k < LIARS; k++) {
-        liar[k * 20] = true;
+    bool *malicious = calloc(AGENTS, sizeof *malicious);
+    assert_non_null(malicious);
+    for (ptrdiff_t k = 0; k < MALICIOUS; k++) {
+        malicious[k * 20] = true;
     }
     assert_int_equal(reef_problem_create(context, &problem, "lms:dimension=10", AGENTS, 1, &error), REEF_OK);
-    assert_int_equal(reef_agg_create_in(context, &rule, "ref", &error), REEF_OK);
+    assert_int_equal(reef_agg_create(context, &rule, "ref", &error), REEF_OK);
     assert_int_equal(reef_attack_create(context, &attack, "additive:delta=10", &error), REEF_OK);
     size_t held = atomic_load(&log.held);
     atomic_store(&log.peak, held);
@@ -46,7 +46,7 @@ static void a_million_agents(void **state)
                                   .rule = rule,
                                   .links = links,
                                   .attack = attack,
-                                  .liar = liar};
+                                  .malicious = malicious};
     assert_int_equal(reef_run_create(context, &run, &setup, &error), REEF_OK);
     assert_int_equal(reef_run_msd(run, NULL, before, &error), REEF_OK);
     assert_int_equal(reef_run_step(run, 5, &error), REEF_OK);
@@ -61,7 +61,7 @@ static void a_million_agents(void **state)
     reef_problem_destroy(&problem);
     reef_links_destroy(&links);
     reef_graph_destroy(&graph);
-    free(liar);
+    free(malicious);
     reef_context_destroy(&context);
     assert_int_equal(atomic_load(&log.live), 0);
 }
@@ -76,15 +76,17 @@ static bool two_faced(const void *params, const reef_attack_view *view, float *o
     return true;
 }
 
-static void many_two_faced_liars(void **state)
+static void many_two_faced_malicious(void **state)
 {
     static const reef_attack_kind kind = {
         .kind = {.name = "two_faced", .summary = "", .citation = ""}, .traits = REEF_ATTACK_EDGE, .message = two_faced};
     enum { MANY = MONTE_CARLO(300000, 20000) };
     world w;
     (void)state;
-    world_open(&w, &(world_plan){
-                       .agents = MANY, .graph = "ring:k=4", .rule = "median", .own_attack = &kind, .liars = MANY / 4});
+    world_open(
+        &w,
+        &(world_plan){
+            .agents = MANY, .graph = "ring:k=4", .rule = "median", .own_attack = &kind, .malicious_count = MANY / 4});
     world_step(&w, 2);
     assert_int_equal(reef_run_counts_of(w.run).messages, (int64_t)2 * 8 * MANY);
     world_close(&w);
@@ -92,6 +94,6 @@ static void many_two_faced_liars(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_million_agents), cmocka_unit_test(many_two_faced_liars)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_million_agents), cmocka_unit_test(many_two_faced_malicious)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

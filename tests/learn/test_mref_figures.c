@@ -16,7 +16,7 @@ static double decibel(double x)
 typedef struct figure {
     const char *number;
     const char *attack;
-    ptrdiff_t liars;
+    ptrdiff_t malicious_count;
     int batch;
     double want;   /* dB */
     double excess; /* most dB above the oracle */
@@ -49,7 +49,7 @@ static double run_once(const figure *f, bool oracle, ptrdiff_t repetition)
                                  .strategy = strategy,
                                  .rule = oracle ? "" : (f->rule ? f->rule : "mref"),
                                  .attack = f->attack,
-                                 .liars = f->liars,
+                                 .malicious_count = f->malicious_count,
                                  .seed = 7,
                                  .repetition = repetition});
     world_step(&w, rounds - rounds / 4);
@@ -91,39 +91,60 @@ static void check_figure(const figure *f)
     }
 }
 
+static const figure colluding[] = {
+    {.number = "2, first form",
+     .rule = "mref:without=additions",
+     .attack = "alie:sign=minus,z=0.05",
+     .malicious_count = 8,
+     .batch = 16,
+     .want = -54.3,
+     .excess = 2},
+    {.number = "2",
+     .attack = "alie:sign=minus,z=0.05",
+     .malicious_count = 8,
+     .batch = 16,
+     .want = -55.8,
+     .excess = 0.3},
+    {.number = "2, no two send the same",
+     .attack = "alie:sign=minus,z=0.05,jitter=1",
+     .malicious_count = 8,
+     .batch = 16,
+     .want = -55.1,
+     .excess = 2},
+    {.number = "3", .attack = "alie:sign=minus,z=0.1", .malicious_count = 8, .batch = 16, .want = -55.7, .excess = 0.3},
+    {.number = "4", .attack = "alie:sign=minus,z=1", .malicious_count = 8, .batch = 16, .want = -55.7, .excess = 0.2},
+    {.number = "5", .attack = "additive:delta=1000", .malicious_count = 8, .batch = 16, .want = -55.7, .excess = 0.2},
+    {.number = "6", .attack = "additive:delta=0.003", .malicious_count = 8, .batch = 16, .want = -55.7, .excess = 0.2},
+    {.number = "7", .attack = "alie:sign=minus,z=0.1", .malicious_count = 8, .batch = 1, .want = -43.7, .excess = 0.3},
+    {.number = "8", .attack = "alie:sign=minus,z=1.5", .malicious_count = 8, .batch = 1, .want = -43.7, .excess = 0.3},
+    {.number = "9", .attack = "additive:delta=0.002", .malicious_count = 8, .batch = 1, .want = -43.7, .excess = 0.3},
+    {.number = "10",
+     .attack = "alie:sign=minus,z=0.07",
+     .malicious_count = 14,
+     .batch = 16,
+     .want = -54.4,
+     .excess = 0.7},
+    {.number = "11",
+     .attack = "alie:sign=minus,z=0.2",
+     .malicious_count = 14,
+     .batch = 16,
+     .want = -54.6,
+     .excess = 0.3},
+    {.number = "12",
+     .attack = "alie:sign=minus,z=0.5",
+     .malicious_count = 14,
+     .batch = 1,
+     .want = -42.9,
+     .excess = 0.3},
+    {.number = "13", .attack = "additive:delta=1000", .malicious_count = 14, .batch = 1, .want = -42.9, .excess = 0.3},
+    {.number = "14", .attack = "alie:sign=minus,z=0.2", .malicious_count = 3, .batch = 1, .want = -44.5, .excess = 0.3},
+};
+
 static void colluders(void **state)
 {
-    static const figure figures[] = {
-        {.number = "2, first form",
-         .rule = "mref:without=additions",
-         .attack = "alie:sign=minus,z=0.05",
-         .liars = 8,
-         .batch = 16,
-         .want = -54.3,
-         .excess = 2},
-        {.number = "2", .attack = "alie:sign=minus,z=0.05", .liars = 8, .batch = 16, .want = -55.8, .excess = 0.3},
-        {.number = "2, no two send the same",
-         .attack = "alie:sign=minus,z=0.05,jitter=1",
-         .liars = 8,
-         .batch = 16,
-         .want = -54.3,
-         .excess = 2},
-        {.number = "3", .attack = "alie:sign=minus,z=0.1", .liars = 8, .batch = 16, .want = -55.7, .excess = 0.3},
-        {.number = "4", .attack = "alie:sign=minus,z=1", .liars = 8, .batch = 16, .want = -55.7, .excess = 0.2},
-        {.number = "5", .attack = "additive:delta=1000", .liars = 8, .batch = 16, .want = -55.7, .excess = 0.2},
-        {.number = "6", .attack = "additive:delta=0.003", .liars = 8, .batch = 16, .want = -55.7, .excess = 0.2},
-        {.number = "7", .attack = "alie:sign=minus,z=0.1", .liars = 8, .batch = 1, .want = -43.7, .excess = 0.3},
-        {.number = "8", .attack = "alie:sign=minus,z=1.5", .liars = 8, .batch = 1, .want = -43.7, .excess = 0.3},
-        {.number = "9", .attack = "additive:delta=0.002", .liars = 8, .batch = 1, .want = -43.7, .excess = 0.3},
-        {.number = "10", .attack = "alie:sign=minus,z=0.07", .liars = 14, .batch = 16, .want = -54.4, .excess = 0.7},
-        {.number = "11", .attack = "alie:sign=minus,z=0.2", .liars = 14, .batch = 16, .want = -54.6, .excess = 0.3},
-        {.number = "12", .attack = "alie:sign=minus,z=0.5", .liars = 14, .batch = 1, .want = -42.9, .excess = 0.3},
-        {.number = "13", .attack = "additive:delta=1000", .liars = 14, .batch = 1, .want = -42.9, .excess = 0.3},
-        {.number = "14", .attack = "alie:sign=minus,z=0.2", .liars = 3, .batch = 1, .want = -44.5, .excess = 0.3},
-    };
     (void)state;
-    for (ptrdiff_t i = 0; i < COUNT(figures); i++) {
-        check_figure(&figures[i]);
+    for (ptrdiff_t i = 0; i < COUNT(colluding); i++) {
+        check_figure(&colluding[i]);
     }
 }
 
@@ -143,14 +164,14 @@ static void clean_and_other_settings(void **state)
         {.number = "16",
          .problem = "lms:noise=0.01,drift=0.001",
          .attack = "alie:sign=minus,z=1",
-         .liars = 8,
+         .malicious_count = 8,
          .batch = 16,
          .want = -35.3,
          .excess = 0.2},
         {.number = "17",
          .attack = "alie:sign=minus,z=0.3",
          .agents = 8,
-         .liars = 2,
+         .malicious_count = 2,
          .batch = 16,
          .want = -49.8,
          .excess = 0.5,
@@ -159,7 +180,7 @@ static void clean_and_other_settings(void **state)
          .problem = "lms:dimension=100,noise=0.01",
          .rule = "mref:sketch=64",
          .attack = "alie:sign=minus,z=0.1",
-         .liars = 8,
+         .malicious_count = 8,
          .batch = 16,
          .want = -45.8,
          .excess = 0.3,
@@ -168,7 +189,7 @@ static void clean_and_other_settings(void **state)
         {.number = "19",
          .graph = "erdos_renyi:p=0.3",
          .attack = "alie:sign=minus,z=1",
-         .liars = 4,
+         .malicious_count = 4,
          .batch = 16,
          .want = -56.0,
          .excess = 0.4,
@@ -193,14 +214,14 @@ static int rounds_to_notice(const char *attack, ptrdiff_t repetition)
                                  .strategy = "diffusion:mu=0.02,batch=16",
                                  .rule = "mref:lazy=0",
                                  .attack = attack,
-                                 .liars = 8,
+                                 .malicious_count = 8,
                                  .seed = 7,
                                  .repetition = repetition,
                                  .trust = true});
     world_step(&w, 200);
     assert_int_equal(reef_run_trust_facts(w.run, &facts, NULL), REEF_OK);
-    CHECK(facts.liars > 0.9, "%s: trust %g while they are honest", attack, facts.liars);
-    while (facts.liars / facts.honest >= 0.5 && rounds < 200) {
+    CHECK(facts.malicious_count > 0.9, "%s: trust %g while they are honest", attack, facts.malicious_count);
+    while (facts.malicious_count / facts.honest >= 0.5 && rounds < 200) {
         world_step(&w, 1);
         assert_int_equal(reef_run_trust_facts(w.run, &facts, NULL), REEF_OK);
         rounds++;

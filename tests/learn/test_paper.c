@@ -26,7 +26,7 @@ static double decibel(double x)
 typedef struct cell {
     const char *rule, *strategy;
     double delta;
-    int liars;
+    int malicious_count;
     double want; /* dB; above 40: diverged */
 } cell;
 
@@ -44,7 +44,7 @@ static void run_batch(const cell *c, ptrdiff_t first, double *steady, double *cu
                                  .strategy = c->strategy,
                                  .rule = c->rule,
                                  .attack = attack,
-                                 .liars = c->liars,
+                                 .malicious_count = c->malicious_count,
                                  .seed = 7,
                                  .lanes = LANES,
                                  .repetition = first});
@@ -95,7 +95,7 @@ static outcome check_cell(const cell *c)
 {
     char what[100];
     outcome out = simulate(c);
-    (void)snprintf(what, sizeof what, "%s, %s, %d liars, delta %g", c->strategy, c->rule, c->liars, c->delta);
+    (void)snprintf(what, sizeof what, "%s, %s, %d liars, delta %g", c->strategy, c->rule, c->malicious_count, c->delta);
     if (c->want > 40) {
         CHECK(out.steady > 40, "%s has not diverged: %g dB", what, out.steady);
     } else {
@@ -114,7 +114,7 @@ static void check_cells(const cell *cells, ptrdiff_t count)
 
 #define ATC "diffusion:mu=0.01"
 
-static void one_liar(void **state)
+static void one_malicious(void **state)
 {
     static const cell cells[] = {
         {"mean", ATC, 0.001, 1, -39.5},   {"mean", ATC, 0.01, 1, -20.1},   {"mean", ATC, 1, 1, 19.9},
@@ -125,7 +125,7 @@ static void one_liar(void **state)
     check_cells(cells, COUNT(cells));
 }
 
-static void many_liars(void **state)
+static void many_malicious(void **state)
 {
     static const cell cells[] = {
         {"mean", ATC, 1000, 1, 79.9},    {"mean", ATC, 1000, 2, 85.9},     {"mean", ATC, 1000, 4, 92.0},
@@ -204,11 +204,8 @@ static void theory_and_mini_batches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clean),
-        cmocka_unit_test(one_liar),
-        cmocka_unit_test(many_liars),
-        cmocka_unit_test(oracle),
-        cmocka_unit_test(theory_and_mini_batches),
+        cmocka_unit_test(clean),  cmocka_unit_test(one_malicious),           cmocka_unit_test(many_malicious),
+        cmocka_unit_test(oracle), cmocka_unit_test(theory_and_mini_batches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

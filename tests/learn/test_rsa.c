@@ -154,7 +154,7 @@ static const reef_attack_kind shouter = {
 
 /* In one step a liar moves an honest agent by at most mu lambda in the norm dual to the penalty's, whatever it sends: constant rows,
  * which tie in every coordinate, infinite ones, NaN. */
-static void a_liar_pulls_only_so_hard(void **state)
+static void a_malicious_pulls_only_so_hard(void **state)
 {
     static const float values[] = {1e30F, -1e30F, INFINITY, -INFINITY, NAN, 3};
     static const char *const norms[] = {"rsa_tv:mu=0.1,lambda=0.5,norm=l1", "rsa_tv:mu=0.1,lambda=0.5,norm=l2",
@@ -170,7 +170,7 @@ static void a_liar_pulls_only_so_hard(void **state)
                                .strategy = norms[n],
                                .own_attack = &shouter,
                                .attack_params = &(shout){.silent = true},
-                               .liars = 1};
+                               .malicious_count = 1};
             world_open(&quiet, &plan);
             plan.attack_params = &(shout){.value = values[i]};
             world_open(&loud, &plan);
@@ -213,7 +213,7 @@ static void the_server_counts_silence(void **state)
                                  .strategy = "rsa",
                                  .own_attack = &shouter,
                                  .attack_params = &(shout){.silent = true},
-                                 .liars = 1});
+                                 .malicious_count = 1});
     world_step(&w, 4);
     assert_int_equal(reef_run_counts_of(w.run).silent, 4);
     assert_int_equal(reef_run_counts_of(w.run).messages, 4 * (2 * K - 1));
@@ -232,7 +232,7 @@ static void it_learns(void **state)
                                  .strategy = "rsa:mu=0.01,lambda=0.1",
                                  .own_attack = &shouter,
                                  .attack_params = &(shout){.value = 1e20F},
-                                 .liars = 4});
+                                 .malicious_count = 4});
     world_step(&w, 3000);
     assert_int_equal(reef_run_msd(w.run, NULL, msd, &error), REEF_OK);
     CHECK(msd[0] < 0.05, "MSD %g", msd[0]); /* it starts at 1 */
@@ -243,7 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_by_hand),
-        cmocka_unit_test(a_liar_pulls_only_so_hard),
+        cmocka_unit_test(a_malicious_pulls_only_so_hard),
         cmocka_unit_test(the_server_counts_silence),
         cmocka_unit_test(it_learns),
     };

@@ -37,20 +37,20 @@ static void bad_setups_are_explained(void **state)
         {{.strategy = "diffusion:momentum=1"}, "momentum"},
         {{.rule = ""}, "needs a rule"},
         {{.strategy = "federated", .rule = ""}, "needs a rule"},
-        {{.rule = "krum:f=5", .graph = "ring"}, "3 rows to combine"},
-        {{.rule = "krum:f=5", .graph = "star"}, "2 rows to combine"},
-        {{.rule = "krum:f=5", .strategy = "federated:clients=8"}, "8 rows to combine"},
+        {{.rule = "krum:f=5", .graph = "ring"}, "3 inputs to combine"},
+        {{.rule = "krum:f=5", .graph = "star"}, "2 inputs to combine"},
+        {{.rule = "krum:f=5", .strategy = "federated:clients=8"}, "8 inputs to combine"},
         {{.rule = "trimmed:f=1,keep_self=true", .strategy = "federated"}, "own"},
         {{.rule = "trimmed:f=1,keep_self=true", .graph = "complete:loops=false"}, "does not hear itself"},
         {{.rule = "krum:f=1", .lanes = 4}, "the rule works on one repetition"},
         {{.rule = "vref", .lanes = 4}, "the rule works on one repetition"},
         {{.own_attack = &one_lane, .lanes = 4}, "the attack works on one repetition"},
-        {{.own_attack = &greedy, .liars = 1}, "attack"},
+        {{.own_attack = &greedy, .malicious_count = 1}, "attack"},
         {{.lanes = -1}, "lanes"},
         {{.lanes = 5000}, "lanes"},
         {{.repetition = -1}, "repetition"},
         {{.repetition = INT32_MAX, .lanes = 4}, "repetition"},
-        {{.liar = everybody}, "all 12 agents lie"},
+        {{.malicious = everybody}, "all 12 agents are malicious"},
         {{.step_factor = bad_factor}, "step factor of agent 3"},
         {{.step_factor = negative_factor}, "step factor of agent 1"},
         {{.strategy = "diffusion:batch=0"}, "batch=0"},
@@ -84,7 +84,7 @@ static void parts_that_do_not_fit(void **state)
     assert_int_equal(reef_run_create(w.context, &run, &setup, &error), REEF_E_ARG);
     assert_non_null(strstr(error.text, "the graph has 13 agents, the problem 12"));
     setup.links = NULL;
-    assert_int_equal(reef_run_create(w.context, &run, &setup, &error), REEF_E_ARG);
+    assert_int_equal(reef_run_create(w.context, &run, &setup, &error), REEF_E_NO_LINKS);
     assert_non_null(strstr(error.text, "needs links"));
     setup = good;
     setup.problem = NULL;
@@ -176,7 +176,8 @@ static void metrics_say_what_is_missing(void **state)
     CHECK_CLOSE(x[0], 0, 1e-12, "all agents of a complete graph agree");
     world_close(&w);
     world_open(
-        &w, &(world_plan){.problem = "lms:dimension=5,heterogeneity=1", .strategy = "local", .rule = "", .liars = 3});
+        &w, &(world_plan){
+                .problem = "lms:dimension=5,heterogeneity=1", .strategy = "local", .rule = "", .malicious_count = 3});
     world_step(&w, 2000);
     /* each learns its own: apart by the heterogeneity, 5 coordinates of variance 1 (less the common mean) */
     reef_run_consensus(w.run, x);
@@ -238,35 +239,35 @@ static void failing_allocations_leak_nothing(void **state)
          .rule = "cclip",
          .strategy = "diffusion:order=consensus,momentum=0.5",
          .own_attack = &late,
-         .liars = 1,
+         .malicious_count = 1,
          .trust = true},
         {.agents = 6,
          .rule = "ref",
          .strategy = "federated:weights=samples",
          .attack = "alie",
-         .liars = 1,
+         .malicious_count = 1,
          .trust = true},
-        {.agents = 6, .rule = "median", .graph = "star", .attack = "alie:knowledge=neighbours", .liars = 1},
-        {.agents = 6, .rule = "", .strategy = "rsa_tv", .attack = "sign_flip", .liars = 1},
+        {.agents = 6, .rule = "median", .graph = "star", .attack = "alie:knowledge=neighbours", .malicious_count = 1},
+        {.agents = 6, .rule = "", .strategy = "rsa_tv", .attack = "sign_flip", .malicious_count = 1},
         {.agents = 6,
          .rule = "cclip",
          .strategy = "diffusion:order=cta,momentum=0.5",
          .own_attack = &late,
-         .liars = 1,
+         .malicious_count = 1,
          .trust = true,
          .engine = reef_engine_alone()},
         {.agents = 6,
          .rule = "mref",
          .strategy = "federated:mean_delay=1",
          .own_attack = &late,
-         .liars = 1,
+         .malicious_count = 1,
          .trust = true,
          .engine = reef_engine_alone()},
         {.agents = 6,
          .rule = "",
          .strategy = "rsa:norm=l2",
          .attack = "alie",
-         .liars = 1,
+         .malicious_count = 1,
          .engine = reef_engine_alone()},
     };
     scratch s;
@@ -324,14 +325,14 @@ static void specs_read_back(void **state)
 static void catalogue(void **state)
 {
     (void)state;
-    assert_int_equal(reef_strategy_count(), 6);
-    assert_null(reef_strategy_at(-1));
-    assert_null(reef_strategy_at(reef_strategy_count()));
-    assert_null(reef_strategy_find("nothing"));
-    assert_null(reef_strategy_find(NULL));
-    for (ptrdiff_t i = 0; i < reef_strategy_count(); i++) {
-        const reef_kind *kind = reef_strategy_at(i);
-        assert_ptr_equal(reef_strategy_find(kind->name), kind);
+    assert_int_equal(reef_kind_count(NULL, REEF_FAMILY_STRATEGY), 6);
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_STRATEGY, -1));
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_STRATEGY, reef_kind_count(NULL, REEF_FAMILY_STRATEGY)));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_STRATEGY, "nothing"));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_STRATEGY, NULL));
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_STRATEGY); i++) {
+        const reef_kind *kind = reef_kind_at(NULL, REEF_FAMILY_STRATEGY, i);
+        assert_ptr_equal(reef_kind_find(NULL, REEF_FAMILY_STRATEGY, kind->name), kind);
         assert_true(kind->summary[0] && kind->citation);
     }
 }

@@ -8,10 +8,13 @@
 #include "support/scratch.h"
 #include "support/trial.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FILES = 7, TENSORS = 5, PATHS_MAX = 16 };
@@ -260,7 +263,7 @@ static double run_memory(memory *in, const reef_agg *agg, const double *weights,
         pointers[n] = (const void *const *)in->rows[n];
         numbers += (double)in->lengths[n];
     }
-    assert_int_equal(reef_report_create(&report, files, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, files, NULL), REEF_OK);
     assert_int_equal(reef_plan_create(&plan, agg, &shape, NULL), REEF_OK);
     reef_status status =
         reef_plan_apply_segments(plan, &(reef_input){.weights = weights}, pointers, in->outs, report, &error);
@@ -640,10 +643,9 @@ static void bad_files_are_dropped(void **state)
     save(&w, 3, false);
     w.l.length[1] = 100;
     (void)scratch_file(&w.s, "m5", "junk", 4, w.paths[5]);
-    assert_int_equal(unlink(w.paths[6]), 0);
     assert_int_equal(merge(&w, 1, &(reef_merge_options){.drop_bad = true}, &report, NULL), REEF_OK);
     for (int f = 0; f < FILES; f++) {
-        bool good = f == 1 || f == 2 || f == 4;
+        bool good = f != 0 && f != 3 && f != 5;
         assert_int_equal(fates[f].reason, good ? REEF_MERGE_USED : REEF_MERGE_BAD);
         assert_true(good == (fates[f].why[0] == '\0'));
         assert_true(good || (fates[f].trust == 0 && fates[f].rejected == 1));
@@ -651,10 +653,134 @@ static void bad_files_are_dropped(void **state)
     assert_non_null(strstr(fates[3].why, "has shape [99]"));
     rfi_file out = take_output(&w, 1, &data);
     rfi_file_free(NULL, &out);
-    for (int f = 0; f < FILES; f++) {
-        (void)unlink(w.paths[f]);
+    close_world(&w);
+}
+
+/* What is no fault of a file's content ends the job, and so does it when too few are left. */
+static void what_is_not_dropped(void **state)
+{
+    world w;
+    reef_error error;
+    reef_merge_file fates[FILES];
+    reef_merge_report report = {.files = fates};
+    const reef_merge_options drop = {.drop_bad = true};
+    (void)state;
+    open_world(&w, &small, 4, 1);
+    w.l.length[1] = 99; /* two models of two files each, as shards would be */
+    save(&w, 1, false);
+    save(&w, 3, false);
+    w.l.length[1] = 100;
+    assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_E_FORMAT);
+    CHECK(strstr(error.text, "only 2 of 4 files belong together"), "%s", error.text);
+    save(&w, 1, false);
+    assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_OK);
+    for (int f = 0; f < 3; f++) {
+        (void)scratch_file(&w.s, (const char *[]){"m0", "m1", "m2"}[f], "junk", 4, w.paths[f]);
     }
-    assert_int_equal(merge(&w, 1, &(reef_merge_options){.drop_bad = true}, &report, NULL), REEF_E_NO_ROWS);
+    assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_E_FORMAT);
+    CHECK(strstr(error.text, "only 1 of 4 files belong together"), "%s", error.text);
+    (void)scratch_file(&w.s, "m3", "junk", 4, w.paths[3]);
+    assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_E_NO_ROWS);
+    assert_int_equal(unlink(w.paths[1]), 0);
+    assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_E_FILE);
+    CHECK(strstr(error.text, "m1: cannot open: No such file"), "%s", error.text);
+    close_world(&w);
+}
+
+/* All of our descriptors are taken: that is not the files' fault. */
+static void no_descriptors(void **state)
+{
+    world w;
+    reef_error error;
+    struct rlimit before;
+    (void)state;
+    open_world(&w, &small, FILES, 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int used = open("/dev/null", O_RDONLY);
+    assert_true(used >= 0);
+    struct rlimit few = {(rlim_t)used + 4, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    reef_status status = merge(&w, 1, &(reef_merge_options){.drop_bad = true}, NULL, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    (void)close(used);
+    assert_int_equal(status, REEF_E_FILE);
+    CHECK(strstr(error.text, "Too many open files"), "%s", error.text);
+    close_world(&w);
+}
+
+/* What somebody does to a file while it is merged. */
+typedef struct meddling {
+    const char *path;
+    char how; /* a: appends, t: changes the time, r: replaces, n: nothing */
+    bool done;
+} meddling;
+
+static void meddle(void *user, double share)
+{
+    meddling *m = user;
+    char other[SCRATCH_PATH + 8];
+    (void)share;
+    if (m->done) {
+        return;
+    }
+    m->done = true;
+    if (m->how == 't') {
+        const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000}};
+        assert_int_equal(utimensat(AT_FDCWD, m->path, times, 0), 0);
+    } else if (m->how != 'n') {
+        (void)snprintf(other, sizeof other, "%s.other", m->path);
+        FILE *file = fopen(m->how == 'a' ? m->path : other, "ab");
+        assert_true(file && fputc('x', file) != EOF && fclose(file) == 0);
+        assert_true(m->how == 'a' || rename(other, m->path) == 0);
+    }
+}
+
+static void files_that_change(void **state)
+{
+    static const struct {
+        char how;
+        const char *says; /* NULL: all is well */
+    } cases[] = {{'n', NULL},
+                 {'a', "m1: the file was changed"},
+                 {'t', "m1: the file was changed"},
+                 {'r', "m1: the file was replaced"}};
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
+        world w;
+        reef_error error = {REEF_OK, ""};
+        open_world(&w, &small, 3, 1);
+        meddling m = {.path = w.paths[1], .how = cases[i].how};
+        const reef_merge_options options = {.drop_bad = true, .progress = meddle, .user = &m};
+        reef_status status = merge(&w, 1, &options, NULL, &error);
+        assert_true(m.done);
+        assert_int_equal(status, cases[i].says ? REEF_E_FILE : REEF_OK);
+        CHECK(!cases[i].says || strstr(error.text, cases[i].says), "%s", error.text);
+        assert_int_equal(scratch_count(&w.s), cases[i].says ? 3 : 4); /* no output, no temporary file */
+        close_world(&w);
+    }
+}
+
+static volatile sig_atomic_t stop;
+
+static void stop_now(void *user, double share)
+{
+    (void)user;
+    (void)share;
+    stop = 1;
+}
+
+/* Told to stop on the way: a failure without a trace. */
+static void stopped(void **state)
+{
+    world w;
+    reef_error error;
+    (void)state;
+    open_world(&w, &small, 3, 1);
+    const reef_merge_options options = {.rule = "vref", .progress = stop_now, .stop = &stop}; /* two passes */
+    stop = 0;
+    assert_int_equal(merge(&w, 1, &options, NULL, &error), REEF_E_FILE);
+    CHECK(strstr(error.text, "stopped before it was done"), "%s", error.text);
+    assert_int_equal(scratch_count(&w.s), 3);
     close_world(&w);
 }
 
@@ -671,7 +797,7 @@ static void bad_arguments(void **state)
     assert_int_equal(merge(&w, 1, &(reef_merge_options){.weights = zeros}, NULL, NULL), REEF_E_WEIGHTS);
     assert_int_equal(merge(&w, 1, &(reef_merge_options){.weights = bad}, NULL, NULL), REEF_E_WEIGHTS);
     assert_int_equal(merge(&w, 1, &(reef_merge_options){.memory = 1000}, NULL, NULL), REEF_E_RANGE);
-    assert_int_equal(merge(&w, 1, &(reef_merge_options){.rule = "krum:f=2"}, NULL, NULL), REEF_E_LIARS);
+    assert_int_equal(merge(&w, 1, &(reef_merge_options){.rule = "krum:f=2"}, NULL, NULL), REEF_E_MALICIOUS);
     assert_int_equal(merge(&w, 1, &(reef_merge_options){.integers = 7}, NULL, NULL), REEF_E_ARG);
     assert_int_equal(reef_merge_files(NULL, &(reef_merge_options){0}, w.list, 0, w.out, NULL, NULL), REEF_E_ARG);
     assert_int_equal(scratch_count(&w.s), 3);
@@ -706,22 +832,25 @@ static void output_stays_as_it_was(void **state)
     close_world(&w);
 }
 
-/* The output may take the place of an input. */
+/* The output must not take the place of an input, whatever it is called, nor is anything read or written. */
 static void over_an_input(void **state)
 {
     world w;
-    double *want[TENSORS] = {calloc(5000, 8), calloc(100, 8)};
-    double trust[FILES];
+    reef_error error;
     (void)state;
     open_world(&w, &small, 3, 1);
-    aggregate(&w, "ref", NULL, false, want, trust);
-    scratch_path(&w.s, "m2", w.out);
-    assert_int_equal(merge(&w, 2, &(reef_merge_options){0}, NULL, NULL), REEF_OK);
-    compare(&w, want, "over an input");
-    assert_int_equal(scratch_count(&w.s), 3);
+    w.list[0] = "nowhere"; /* reading would fail with another status */
+    (void)snprintf(w.out, sizeof w.out, "%s/./m2", w.s.folder);
+    assert_int_equal(merge(&w, 2, &(reef_merge_options){0}, NULL, &error), REEF_E_ARG);
+    CHECK(strstr(error.text, "is an input"), "%s", error.text);
+    scratch_path(&w.s, "link", w.out);
+    assert_int_equal(symlink("m2", w.out), 0);
+    assert_int_equal(merge(&w, 2, &(reef_merge_options){0}, NULL, &error), REEF_E_ARG);
+    assert_int_equal(unlink(w.out), 0);
+    assert_int_equal(link(w.list[2], w.out), 0);
+    assert_int_equal(merge(&w, 2, &(reef_merge_options){0}, NULL, &error), REEF_E_ARG);
+    assert_int_equal(scratch_count(&w.s), 4);
     close_world(&w);
-    free(want[0]);
-    free(want[1]);
 }
 
 static void failing_allocations(void **state)
@@ -746,6 +875,36 @@ static void failing_allocations(void **state)
     assert_true(n > 15);
     reef_context_destroy(&context);
     assert_false(log.broken);
+    close_world(&w);
+}
+
+/* ---- copies ---- */
+
+/* The same file by another name, the same bytes under another header, and one that differs in its last number only. */
+static void copies_are_told(void **state)
+{
+    static const layout large = {2, {F32, I64}, {200000, 3}};
+    world w;
+    reef_merge_file fates[FILES];
+    reef_merge_report report = {.files = fates};
+    (void)state;
+    open_world(&w, &large, 5, 1);
+    for (int t = 0; t < 2; t++) {
+        size_t bytes = (size_t)large.length[t] * sizeof(double);
+        memcpy(w.values[2][t], w.values[0][t], bytes);
+        memcpy(w.values[3][t], w.values[0][t], bytes);
+    }
+    w.values[3][0][199998] += 1;
+    save(&w, 2, true); /* in another order, with other metadata */
+    save(&w, 3, false);
+    assert_int_equal(unlink(w.paths[4]), 0);
+    assert_int_equal(link(w.paths[1], w.paths[4]), 0);
+    assert_int_equal(merge(&w, 1, &(reef_merge_options){0}, &report, NULL), REEF_OK);
+    static const ptrdiff_t want[] = {-1, -1, 0, -1, 1};
+    for (int f = 0; f < 5; f++) {
+        assert_int_equal(fates[f].copy_of, want[f]);
+        assert_int_equal(fates[f].reason, REEF_MERGE_USED);
+    }
     close_world(&w);
 }
 
@@ -836,10 +995,15 @@ int main(void)
         cmocka_unit_test(models_without_numbers),
         cmocka_unit_test(differences),
         cmocka_unit_test(bad_files_are_dropped),
+        cmocka_unit_test(what_is_not_dropped),
+        cmocka_unit_test(no_descriptors),
+        cmocka_unit_test(files_that_change),
+        cmocka_unit_test(stopped),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(output_stays_as_it_was),
         cmocka_unit_test(over_an_input),
         cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(copies_are_told),
         cmocka_unit_test(npy_files),
         cmocka_unit_test(progress_is_told),
     };

@@ -1,7 +1,7 @@
 /* What a rank holds of a cell whose agents are spread, counted and limited by an allocator: the more ranks the less, from loading the
  * experiment to its results. What is too large for one process then runs on several.
  * ranks: 2 4 8 */
-#include "mpi/ranks.h"
+#include "mpi/ranked.h"
 
 #include <ftw.h>
 #include <reef/reef.h>
@@ -67,7 +67,7 @@ static ptrdiff_t rows_of_server(ptrdiff_t ranks)
 static const trial trials[] = {
     {"graph: ring:k=3\nstrategy: diffusion\nrule: median\n", rows_of_ring, 75, 2},
     {"strategy: federated\nrule: median\n", rows_of_server, 75, 4},
-    {"strategy: federated\nrule: krum:f=2\nliars: 2\nattack: sign_flip\ntrust: true\n", rows_of_server, 130, 4},
+    {"strategy: federated\nrule: krum:f=2\nmalicious: 2\nattack: sign_flip\ntrust: true\n", rows_of_server, 130, 4},
     {"strategy: federated\nrule: mref\n", rows_of_server, 110, 4},
 };
 
@@ -78,7 +78,7 @@ static reef_status run_in(counter *c, const char *yaml, const char *folder, cons
     reef_experiment *e = NULL;
     const reef_allocator allocator = {count_allocate, count_release, c};
     const reef_experiment_options options = {
-        .folder = over ? folder : NULL, .engine = over, .distribute = REEF_DISTRIBUTE_AGENTS};
+        .folder = over ? folder : NULL, .force = true, .engine = over, .distribute = REEF_DISTRIBUTE_AGENTS};
     reef_status status = reef_context_create(&context, &allocator, error);
     status = status == REEF_OK ? reef_context_set_threads(context, 1, error) : status;
     status = status == REEF_OK ? reef_experiment_load(context, &e, yaml, NULL, 0, error) : status;
@@ -94,7 +94,7 @@ static void write_yaml(const trial *t, const char *path)
 {
     FILE *file = fopen(path, "w");
     REQUIRE(file, "%s", path);
-    fprintf(file, "agents: %d\nproblem: {kind: lms, dimension: %d}\niterations: 2\nruns: 1\n%s", AGENTS, M, t->text);
+    fprintf(file, "agents: %d\nproblem: {kind: lms, dimension: %d}\nrounds: 2\nrepetitions: 1\n%s", AGENTS, M, t->text);
     REQUIRE(fclose(file) == 0, "%s", path);
 }
 

@@ -1,7 +1,8 @@
 /* Runs spread over ranks against the same run in one process: equal models, metrics, counters and trust; stopped and resumed by fewer
  * ranks as well.
  * ranks: 1 2 3 4 8 */
-#include "mpi/ranks.h"
+#include "learn/ranks.h"
+#include "mpi/ranked.h"
 #include "support/runs.h"
 
 #include <math.h>
@@ -20,9 +21,9 @@ static bool silent_or_late(const void *params, const reef_attack_view *view, flo
 {
     (void)params;
     for (ptrdiff_t i = 0; i < view->length; i++) {
-        out[i] = view->own[i] + view->previous[i] + (float)view->liar;
+        out[i] = view->own[i] + view->previous[i] + (float)view->sender;
     }
-    return (view->round + view->liar) % 3 != 0;
+    return (view->round + view->sender) % 3 != 0;
 }
 
 static int64_t two_rounds(const void *params)
@@ -46,7 +47,7 @@ static const world_plan special[] = {
     {.rule = "trimmed:f=1,keep_self=true", .graph = "ring:k=3", .attack = "silent"},
     {.rule = "ref", .graph = "complete", .attack = "min_max"},
     {.rule = "ref", .graph = "complete", .attack = "mimic"},
-    {.rule = "ref", .graph = "complete", .attack = "alie:knowledge=liars,on=3,off=2"},
+    {.rule = "ref", .graph = "complete", .attack = "alie:knowledge=malicious,on=3,off=2"},
     {.rule = "ref", .graph = "complete", .attack = "nan"},
     {.rule = "cclip:tau=1", .graph = "ring:k=3", .attack = "gaussian"},
     {.rule = "mref", .graph = "complete", .attack = "alie:z=0.5"},
@@ -67,7 +68,7 @@ static const world_plan special[] = {
     {.rule = "krum:f=2", .strategy = "federated:steps=2,steps_max=4,exchange=model", .attack = "ipm", .trust = true},
     {.rule = "vref", .strategy = "federated:mean_delay=2,staleness=3,momentum=0.5", .attack = "min_max"},
     {.rule = "mean", .strategy = "federated:server_step=0.5,server_momentum=0.9", .lanes = 4},
-    {.rule = "trimmed:f=4", .strategy = "federated:clients=12", .attack = "alie:knowledge=liars"},
+    {.rule = "trimmed:f=4", .strategy = "federated:clients=12", .attack = "alie:knowledge=malicious"},
     {.rule = "nnm:f=4 | ref", .strategy = "federated", .attack = "nan", .trust = true},
     {.rule = "cclip:tau=1", .strategy = "federated", .attack = "gaussian"},
     {.rule = "mref", .strategy = "federated:fraction=0.7", .attack = "alie:z=0.5", .trust = true},
@@ -97,7 +98,7 @@ static void spread_world(world *w, const world_plan *plan, const reef_engine *ov
                                   .rule = w->rule,
                                   .links = w->links,
                                   .attack = w->attack,
-                                  .liar = w->liar,
+                                  .malicious = w->malicious,
                                   .seed = plan->seed,
                                   .lanes = plan->lanes,
                                   .trust = plan->trust,
@@ -161,7 +162,7 @@ static void check_metrics(const world *a, const world *b, bool trust, const char
         REQUIRE(reef_run_trust_facts(a->run, &f, &error) == REEF_OK, "%s", error.text);
         REQUIRE(reef_run_trust_facts(b->run, &g, &error) == REEF_OK, "%s", error.text);
         check_number(g.honest, f.honest, "trust in the honest", what);
-        check_number(g.liars, f.liars, "trust in liars", what);
+        check_number(g.malicious_count, f.malicious_count, "trust in liars", what);
         check_number(g.auc, f.auc, "AUC", what);
         double received[2][AGENTS];
         double work[AGENTS];
@@ -170,9 +171,9 @@ static void check_metrics(const world *a, const world *b, bool trust, const char
         for (ptrdiff_t k = 0; k < AGENTS; k++) {
             check_number(received[1][k], received[0][k], "trust received", what);
         }
-        for (int test = 0; test < REEF_TESTS; test++) {
-            reef_status known = reef_run_factor_received(a->run, (reef_test)test, received[0], work, &error);
-            REQUIRE(reef_run_factor_received(b->run, (reef_test)test, received[1], work, &error) == known, "%s", what);
+        for (int test = 0; test < REEF_FACTORS_MAX; test++) {
+            reef_status known = reef_run_factor_received(a->run, test, received[0], work, &error);
+            REQUIRE(reef_run_factor_received(b->run, test, received[1], work, &error) == known, "%s", what);
             for (ptrdiff_t k = 0; known == REEF_OK && k < AGENTS; k++) {
                 check_number(received[1][k], received[0][k], "what a test left", what);
             }
@@ -229,7 +230,7 @@ static void check_plan(const world_plan *plan, int64_t rounds, const char *what)
     world_close(&alone);
 }
 
-static bool liars[AGENTS];
+static bool malicious_count[AGENTS];
 
 static void bits_are_the_same(void)
 {
@@ -243,7 +244,7 @@ static void bits_are_the_same(void)
                                      .rule = rules[r],
                                      .graph = graphs[g],
                                      .attack = attacks[a],
-                                     .liar = liars,
+                                     .malicious = malicious_count,
                                      .trust = (r + g) % 2},
                        ROUNDS, what);
         }
@@ -254,7 +255,7 @@ static world_plan special_plan(ptrdiff_t i)
 {
     world_plan plan = special[i];
     plan.agents = AGENTS;
-    plan.liar = liars;
+    plan.malicious = malicious_count;
     plan.problem = plan.problem ? plan.problem : "lms:dimension=20";
     return plan;
 }
@@ -272,10 +273,12 @@ static void special_cases(void)
 static void remove_files(const char *path, int ranks)
 {
     char name[200];
-    for (int r = 0; r < ranks; r++) {
-        (void)snprintf(name, sizeof name, "%s.7.%d.safetensors", path, r);
+    for (int r = 0; r < 2 * ranks; r++) {
+        (void)snprintf(name, sizeof name, "%s.%d.%d.safetensors", path, r < ranks ? 3 : 7, r % ranks);
         (void)unlink(name);
     }
+    (void)snprintf(name, sizeof name, "%s.before", path);
+    (void)unlink(name);
     (void)unlink(path);
 }
 
@@ -307,7 +310,7 @@ static void fewer_ranks_go_on(void)
         world_close(&saved);
         MPI_Barrier(MPI_COMM_WORLD);
         (void)snprintf(name, sizeof name, "%s.3.0.safetensors", path);
-        REQUIRE(access(name, F_OK) != 0, "%s: the files of round 3 are still there", what);
+        REQUIRE(access(name, F_OK) == 0, "%s: the files of the checkpoint before are not there", what);
         if (some) {
             world_open(&alone, &plan);
             spread_world(&saved, &plan, over);
@@ -359,10 +362,74 @@ static void bad_checkpoints_are_refused(void)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     REQUIRE(reef_run_load(w.run, path, &error) == REEF_E_FORMAT && strstr(error.text, "damaged"), "%s", error.text);
+    if (engine->rank == 0) {
+        FILE *file = fopen(path, "wb");
+        REQUIRE(file && fputs("reef checkpoint over ranks, format 1\n", file) > 0 && fclose(file) == 0, "no file");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    REQUIRE(reef_run_load(w.run, path, &error) == REEF_E_FORMAT && strstr(error.text, "earlier version"), "%s",
+            error.text);
     world_close(&w);
     if (engine->rank == 0) {
         remove_files(path, engine->size);
     }
+}
+
+/* Another last byte in a file of the checkpoint of a round, or in its manifest. */
+static void damage(const char *name)
+{
+    if (engine->rank == 0) {
+        FILE *file = fopen(name, "r+b");
+        int last = file && fseek(file, -1, SEEK_END) == 0 ? fgetc(file) : EOF;
+        REQUIRE(last != EOF && fseek(file, -1, SEEK_END) == 0 && fputc(last ^ 1, file) != EOF && fclose(file) == 0,
+                "%s", name);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The newest checkpoint is damaged: the one before it is taken, and reaches the same models. */
+static void the_checkpoint_before_is_kept(void)
+{
+    enum { EACH = 3 };
+    char path[100] = "";
+    char name[200];
+    int number = engine->rank == 0 ? (int)getpid() : 0;
+    reef_error error = {REEF_OK, ""};
+    world_plan plan = special_plan(0);
+    world w;
+    world v;
+    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    (void)snprintf(path, sizeof path, "%s/reef-two-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", number);
+    spread_world(&w, &plan, engine);
+    for (int i = 0; i < 3; i++) {
+        step(&w, EACH);
+        REQUIRE(reef_run_save(w.run, path, &error) == REEF_OK, "%s", error.text);
+    }
+    (void)snprintf(name, sizeof name, "%s.%d.0.safetensors", path, EACH);
+    REQUIRE(access(name, F_OK) != 0, "files of the first of three checkpoints are left");
+    for (int manifest = 0; manifest < 2; manifest++) {
+        (void)snprintf(name, sizeof name, "%s.%d.0.safetensors", path, 3 * EACH);
+        damage(manifest ? path : name);
+        spread_world(&v, &plan, engine);
+        REQUIRE(reef_run_load(v.run, path, &error) == REEF_OK, "%s", error.text);
+        REQUIRE(reef_run_round(v.run) == 2 * EACH, "round %lld", (long long)reef_run_round(v.run));
+        step(&v, EACH);
+        for (ptrdiff_t k = 0; k < AGENTS; k++) {
+            bool here = reef_run_holds(w.run, k);
+            REQUIRE(!here || memcmp(reef_run_model(v.run, k), reef_run_model(w.run, k),
+                                    (size_t)reef_problem_dimension(w.problem) * sizeof(float)) == 0,
+                    "the model of agent %td differs", k);
+        }
+        world_close(&v);
+    }
+    (void)snprintf(name, sizeof name, "%s.before", path);
+    damage(name);
+    spread_world(&v, &plan, engine);
+    REQUIRE(reef_run_load(v.run, path, &error) == REEF_E_FORMAT && strstr(error.text, "damaged"), "%s", error.text);
+    rfi_ranks_forget(v.run, path);
+    REQUIRE(engine->rank != 0 || (access(path, F_OK) != 0 && access(name, F_OK) != 0), "something is left");
+    world_close(&v);
+    world_close(&w);
 }
 
 /* What cannot be spread is refused by all ranks alike, and so is what fails on one of them only. */
@@ -387,12 +454,13 @@ int main(void)
     reef_error error = {REEF_OK, ""};
     REQUIRE(reef_mpi_start(&engine, &error) == REEF_OK, "%s", error.text);
     for (ptrdiff_t k = 0; k < AGENTS; k += 7) {
-        liars[k] = true;
+        malicious_count[k] = true;
     }
     bits_are_the_same();
     special_cases();
     fewer_ranks_go_on();
     bad_checkpoints_are_refused();
+    the_checkpoint_before_is_kept();
     refusals();
     reef_mpi_stop(&engine);
     return 0;

@@ -1,6 +1,6 @@
 /* Aggregation over ranks against the same in one process: equal bits, equal reports, equal failures.
  * ranks: 1 2 3 4 8 */
-#include "mpi/ranks.h"
+#include "mpi/ranked.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -127,9 +127,9 @@ static void check_rule(const data *d, const char *rule, bool with_report)
     ptrdiff_t m0 = 0;
     ptrdiff_t m1 = 0;
     REQUIRE(alone && slice && whole, "no memory");
-    REQUIRE(reef_agg_create(&agg, rule, &error) == REEF_OK, "%s: %s", rule, error.text);
+    REQUIRE(reef_agg_create(NULL, &agg, rule, &error) == REEF_OK, "%s: %s", rule, error.text);
     for (int i = 0; i < 2 && with_report; i++) {
-        REQUIRE(reef_report_create(&reports[i], K, &error) == REEF_OK, "%s", error.text);
+        REQUIRE(reef_report_create(NULL, &reports[i], K, &error) == REEF_OK, "%s", error.text);
     }
     const double weights[K] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1};
     reef_input input = {.rows = (const void *const *)d->rows, .weights = weights, .round = 3};
@@ -193,11 +193,13 @@ static void memory_goes_on(const char *rule)
     make_data(&d, M, REEF_F32, false);
     const reef_shape shape = {.rows = K, .segments = 1, .lengths = &length, .dtype = REEF_F32};
     const reef_shard_shape over = {.length = M, .dtype = REEF_F32, .rows = d.counts};
-    REQUIRE(reef_agg_create(&agg, rule, &error) == REEF_OK, "%s", error.text);
+    REQUIRE(reef_agg_create(NULL, &agg, rule, &error) == REEF_OK, "%s", error.text);
     REQUIRE(reef_state_create(&states[0], agg, &shape, &error) == REEF_OK, "%s", error.text);
     REQUIRE(reef_state_create(&states[1], agg, &shape, &error) == REEF_OK, "%s", error.text);
     REQUIRE(reef_shard_create(&shard, agg, engine, &over, &error) == REEF_OK, "%s", error.text);
     reef_shard_range(shard, engine->rank, &m0, &m1);
+    reef_state_set_seed(states[0], 5);
+    reef_state_set_seed(states[1], 5 + (uint64_t)engine->rank); /* that of rank 0 counts */
     for (int64_t round = 0; round < 6; round++) {
         double weights[K];
         for (ptrdiff_t l = 0; l < K; l++) { /* others are absent each time */
@@ -230,7 +232,7 @@ static void failures_are_shared(void)
     make_data(&d, 9000, REEF_F32, true);
     slice = calloc(9000, sizeof *slice);
     const reef_shard_shape shape = {.length = 9000, .dtype = REEF_F32, .rows = d.counts};
-    REQUIRE(slice && reef_agg_create(&agg, "krum:f=2,nan=error", &error) == REEF_OK, "%s", error.text);
+    REQUIRE(slice && reef_agg_create(NULL, &agg, "krum:f=2,nan=error", &error) == REEF_OK, "%s", error.text);
     REQUIRE(reef_shard_create(&shard, agg, engine, &shape, &error) == REEF_OK, "%s", error.text);
     reef_input input = {.rows = d.own};
     REQUIRE(reef_shard_apply(shard, &input, slice, NULL, &error) == REEF_E_NONFINITE, "a NaN is taken");
@@ -242,7 +244,7 @@ static void failures_are_shared(void)
     reef_status status = reef_shard_apply(shard, &input, slice, NULL, &error);
     REQUIRE(status == (told ? REEF_E_ARG : REEF_E_NONFINITE), "status %d: %s", (int)status, error.text);
     reef_report *report = NULL;
-    REQUIRE(reef_report_create(&report, K, &error) == REEF_OK, "%s", error.text);
+    REQUIRE(reef_report_create(NULL, &report, K, &error) == REEF_OK, "%s", error.text);
     REQUIRE(reef_shard_apply(shard, &(reef_input){.rows = d.own}, slice, report, &error) == REEF_E_ARG, "a report");
     reef_report_destroy(&report);
     reef_shard_destroy(&shard);

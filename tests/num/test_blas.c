@@ -70,7 +70,7 @@ static void products(void **state)
     static const float scales[][2] = {{1, 0}, {1, 1}, {-0.5F, 2}, {0, 3}, {0, 0}, {2, 0.25F}};
     rfi_rng rng;
     (void)state;
-    rfi_blas_single_thread();
+    assert_int_equal(rfi_blas_load(NULL), REEF_OK);
     rfi_rng_init(&rng, 3, 1, 0, 0, 0);
     fill(&rng, a);
     fill(&rng, b);

@@ -1,5 +1,5 @@
 /* Vector normals: accuracy against the C library, the same bits on every instruction set and in every packing, and the law. */
-#include "num/kernels/normals.h" /* with the plain C compiled here as one more implementation */
+#include "num/kernels/normals_tmpl.h" /* with the plain C compiled here as one more implementation */
 #include "num/lanes.h"
 #include "num/rng.h"
 #include "num/special.h"

@@ -63,7 +63,7 @@ static void data_folder_from_the_environment(void **state)
     (void)state;
     scratch_open(&s);
     assert_int_equal(setenv("REEF_DATA", s.folder, 1), 0);
-    check_refused("digits", REEF_E_FILE, "say in REEF_DATA which folder has digits.npy");
+    check_refused("digits", REEF_E_FILE, "set REEF_DATA to the folder that has digits.npy");
     assert_int_equal(setenv("REEF_DATA", REEF_SOURCE_DIR "/data", 1), 0);
     rfi_dataset *d = create("digits");
     assert_int_equal(d->count, 1797);
@@ -233,15 +233,15 @@ static void npy_files(void **state)
     assert_true(d->classes == 0 && !d->labels && d->targets[1] == -2 && d->features[1] == 4);
     rfi_dataset_destroy(&d);
     (void)snprintf(spec, sizeof spec, "npy:features=%s,labels=%s", x, v);
-    check_refused(spec, REEF_E_FORMAT, "one label for each of the 3 samples, and holds 2 numbers");
+    check_refused(spec, REEF_E_FORMAT, "one label for each of the 3 samples, found 2 numbers");
     (void)snprintf(spec, sizeof spec, "npy:features=%s,labels=%s", x, u);
-    check_refused(spec, REEF_E_FORMAT, "holds 8 numbers");
+    check_refused(spec, REEF_E_FORMAT, "found 8 numbers");
     (void)snprintf(spec, sizeof spec, "npy:features=%s,labels=%s,test_features=%s", x, y, u);
     check_refused(spec, REEF_E_ARG, "npy needs test_labels=FILE");
     (void)snprintf(spec, sizeof spec, "npy:features=%s,labels=%s,test_features=%s,test_labels=%s", x, y, v, v);
     check_refused(spec, REEF_E_FORMAT, "training samples have 4 features, test samples 1");
     (void)snprintf(spec, sizeof spec, "npy:features=%s,labels=%s", REEF_GOLDEN_DIR "/npy/empty.npy", y);
-    check_refused(spec, REEF_E_FORMAT, "empty.npy: has no samples");
+    check_refused(spec, REEF_E_FORMAT, "empty.npy: the file has no samples");
     (void)snprintf(spec, sizeof spec, "npy:features=%s,labels=%s", REEF_GOLDEN_DIR "/npy/f4.npy", v);
     check_refused(spec, REEF_E_NONFINITE, "feature 2 of sample 1 (both from 0) is not finite");
     (void)snprintf(spec, sizeof spec, "npy:features=%s,labels=%s/none", x, s.folder);
@@ -275,11 +275,11 @@ static void csv_files(void **state)
     check_refused(spec, REEF_E_NONFINITE, "target of sample 3");
     (void)snprintf(spec, sizeof spec, "csv:path=%s,label=height", path);
     check_refused(spec, REEF_E_FORMAT,
-                  "label 2.5 of sample 0 (from 0) is no class number; for real targets say task=regression");
+                  "label 2.5 of sample 0 (from 0) is not a class number; for real targets set task=regression");
     (void)snprintf(spec, sizeof spec, "csv:path=%s,label=depth", path);
     check_refused(spec, REEF_E_NAME, "t.csv: there is no column 'depth'");
     (void)snprintf(spec, sizeof spec, "csv:path=%s,header=no", path);
-    check_refused(spec, REEF_E_FORMAT, "t.csv:1:1: 'kind' is no finite decimal number");
+    check_refused(spec, REEF_E_FORMAT, "t.csv:1:1: this field is not a finite decimal number");
     scratch_file(&s, "one.csv", "1\n2\n", 4, test);
     (void)snprintf(spec, sizeof spec, "csv:path=%s", test);
     check_refused(spec, REEF_E_FORMAT, "2 samples of 0 features");
@@ -311,7 +311,7 @@ static void libsvm_files(void **state)
     check_refused(spec, REEF_E_FORMAT, "labels but no features");
     scratch_file(&s, "w", "1 1073741824:1\n1\n", 17, test);
     (void)snprintf(spec, sizeof spec, "libsvm:path=%s", test);
-    check_refused(spec, REEF_E_RANGE, "at most 536870912 are read");
+    check_refused(spec, REEF_E_RANGE, "at most 536870912 are supported");
     scratch_close(&s);
 }
 
@@ -345,7 +345,7 @@ static void mistakes(void **state)
     assert_non_null(spec);
     memset(spec, 'x', 9999);
     spec[9999] = '\0';
-    check_refused(spec, REEF_E_SYNTAX, "the spec has 9999 characters; at most 8192 are read");
+    check_refused(spec, REEF_E_SYNTAX, "the text has 9999 characters; at most 8192 are allowed");
     check_refused(NULL, REEF_E_ARG, "needs a spec");
     check_refused("", REEF_E_SYNTAX, "a data source is missing");
     check_refused("digit", REEF_E_NAME, "did you mean 'digits'?");
@@ -375,15 +375,15 @@ static void mistakes(void **state)
 
 static void the_tables_are_sound(void **state)
 {
-    const rfi_catalogue *list = rfi_source_catalogue();
+    const rfi_family *list = &rfi_family_source;
     (void)state;
-    assert_int_equal(list->count, 6);
-    for (ptrdiff_t i = 0; i < list->count; i++) {
-        const reef_kind *v = list->kind(list->user, i);
-        assert_true(v->name && v->summary && v->citation && v->field_count + rfi_dataset_fields()->count <= 32);
+    assert_int_equal(list->builtin_count, 6);
+    for (ptrdiff_t i = 0; i < list->builtin_count; i++) {
+        const reef_kind *v = list->builtin[i];
+        assert_true(v->name && v->summary && v->citation && v->field_count + list->common.count <= 32);
         for (ptrdiff_t j = 0; j < v->field_count; j++) { /* no field of a source hides a common one */
             rfi_slice name = {v->fields[j].name, strlen(v->fields[j].name)};
-            assert_null(rfi_fields_find(rfi_dataset_fields(), name));
+            assert_null(rfi_fields_find(&list->common, name));
             assert_true(v->fields[j].help && v->fields[j].unit);
         }
     }

@@ -35,10 +35,10 @@ static void check_rows(const char *page, const char *owner, const char *text, si
     }
 }
 
-static void check_list(const char *text, const rfi_catalogue *list)
+static void check_list(const char *text, const rfi_family *list)
 {
-    for (ptrdiff_t i = 0; i < list->count; i++) {
-        const reef_kind *kind = list->kind(list->user, i);
+    for (ptrdiff_t i = 0; i < list->builtin_count; i++) {
+        const reef_kind *kind = list->builtin[i];
         size_t length = 0;
         const char *name = strcmp(kind->name, "digits") == 0 ? "The shipped set" : kind->name;
         const char *section = find_section(text, name, &length);
@@ -53,10 +53,10 @@ static void documented(void **state)
     (void)state;
     assert_int_equal(rfi_file_read(NULL, REEF_SOURCE_DIR "/docs/data.md", 1 << 20, &file, NULL), REEF_OK);
     const char *text = (const char *)file.bytes;
-    check_rows("docs/data.md", "every source", text, file.size, rfi_dataset_fields()->fields,
-               rfi_dataset_fields()->count);
-    check_list(text, rfi_source_catalogue());
-    check_list(text, rfi_partition_catalogue());
+    check_rows("docs/data.md", "every source", text, file.size, rfi_family_source.common.fields,
+               rfi_family_source.common.count);
+    check_list(text, &rfi_family_source);
+    check_list(text, &rfi_family_partition);
     rfi_file_free(NULL, &file);
 }
 
@@ -67,8 +67,8 @@ static void problems_documented(void **state)
     (void)state;
     assert_int_equal(rfi_file_read(NULL, REEF_SOURCE_DIR "/docs/problems.md", 1 << 20, &file, NULL), REEF_OK);
     const char *text = (const char *)file.bytes;
-    for (ptrdiff_t i = 0; i < reef_problem_count(); i++) {
-        const reef_kind *kind = &reef_problem_at(i)->kind;
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_PROBLEM); i++) {
+        const reef_kind *kind = reef_kind_at(NULL, REEF_FAMILY_PROBLEM, i);
         size_t length = 0;
         CHECK(find_section(text, kind->name, &length), "docs/problems.md has no section ### %s", kind->name);
         check_rows("docs/problems.md", kind->name, text, file.size, kind->fields, kind->field_count);

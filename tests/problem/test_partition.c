@@ -402,7 +402,7 @@ static void refusals(void **state)
         reef_status status;
         const char *says;
     } bad[] = {
-        {"iid", {0, labels, 3, 1, 1}, REEF_E_RANGE, "0 samples cannot be spread"},
+        {"iid", {0, labels, 3, 1, 1}, REEF_E_RANGE, "0 samples cannot be distributed"},
         {"iid", {6, labels, 3, 0, 1}, REEF_E_RANGE, "over 0 agents"},
         {"iid", {6, labels, 3, -5, 1}, REEF_E_RANGE, "over -5 agents"},
         {"iid", {6, labels, 3, 7, 1}, REEF_E_RANGE, "7 agents, but only 6 samples"},
@@ -410,9 +410,9 @@ static void refusals(void **state)
         {"iid", {6, wrong, 3, 2, 1}, REEF_E_ARG, "label 3 of sample 2 is not in 0..2"},
         {"iid", {6, minus, 3, 2, 1}, REEF_E_ARG, "label -1 of sample 2"},
         {"iid:alpha=1", {6, labels, 3, 2, 1}, REEF_E_NAME, "iid has no parameter 'alpha'"},
-        {"dirichlet", {6, NULL, 0, 2, 1}, REEF_E_ARG, "dirichlet spreads samples by their classes"},
-        {"by_class", {6, NULL, 0, 2, 1}, REEF_E_ARG, "these have none"},
-        {"gamma_similarity", {6, NULL, 0, 2, 1}, REEF_E_ARG, "these have none"},
+        {"dirichlet", {6, NULL, 0, 2, 1}, REEF_E_ARG, "dirichlet distributes samples by class"},
+        {"by_class", {6, NULL, 0, 2, 1}, REEF_E_ARG, "these have no classes"},
+        {"gamma_similarity", {6, NULL, 0, 2, 1}, REEF_E_ARG, "these have no classes"},
         {"dirichlet:alpha=0", {6, labels, 3, 2, 1}, REEF_E_RANGE, "alpha = '0' is not allowed"},
         {"dirichlet:alpha=nan", {6, labels, 3, 2, 1}, REEF_E_SYNTAX, "alpha = 'nan' is not allowed"},
         {"dirichlet:min=4", {6, labels, 3, 2, 1}, REEF_E_RANGE, "more than the 6 there are"},

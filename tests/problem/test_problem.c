@@ -10,14 +10,14 @@
 static void listing(void **state)
 {
     (void)state;
-    assert_int_equal(reef_problem_count(), 4);
-    assert_null(reef_problem_at(-1));
-    assert_null(reef_problem_at(reef_problem_count()));
-    assert_null(reef_problem_find("lsm"));
-    assert_null(reef_problem_find(NULL));
-    for (ptrdiff_t i = 0; i < reef_problem_count(); i++) {
-        const reef_problem_kind *kind = reef_problem_at(i);
-        assert_ptr_equal(reef_problem_find(kind->kind.name), kind);
+    assert_int_equal(reef_kind_count(NULL, REEF_FAMILY_PROBLEM), 4);
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_PROBLEM, -1));
+    assert_null(reef_kind_at(NULL, REEF_FAMILY_PROBLEM, reef_kind_count(NULL, REEF_FAMILY_PROBLEM)));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_PROBLEM, "lsm"));
+    assert_null(reef_kind_find(NULL, REEF_FAMILY_PROBLEM, NULL));
+    for (ptrdiff_t i = 0; i < reef_kind_count(NULL, REEF_FAMILY_PROBLEM); i++) {
+        const reef_problem_kind *kind = (const void *)reef_kind_at(NULL, REEF_FAMILY_PROBLEM, i);
+        assert_ptr_equal(reef_kind_find(NULL, REEF_FAMILY_PROBLEM, kind->kind.name), kind);
         assert_true(kind->kind.summary && kind->kind.citation && kind->kind.field_count <= 32);
         assert_true(!(kind->traits & REEF_PROBLEM_OPTIMUM) == !kind->optimum);
         assert_true(!(kind->traits & REEF_PROBLEM_CLASSES) == !kind->score);
@@ -68,9 +68,9 @@ static void refusals(void **state)
     } cases[] = {
         {"", 1, REEF_E_SYNTAX, "a problem is missing"},
         {"lsm", 1, REEF_E_NAME, "there is no problem 'lsm'; did you mean 'lms'?"},
-        {"lms", 0, REEF_E_RANGE, "0 agents cannot learn"},
-        {"lms", -5, REEF_E_RANGE, "-5 agents cannot learn"},
-        {"lms", PTRDIFF_MAX, REEF_E_RANGE, "agents cannot learn"},
+        {"lms", 0, REEF_E_RANGE, "0 agents; between 1"},
+        {"lms", -5, REEF_E_RANGE, "-5 agents; between 1"},
+        {"lms", PTRDIFF_MAX, REEF_E_RANGE, "agents; between 1"},
         {"lms:dimension=0", 1, REEF_E_RANGE, "dimension = '0' is not allowed"},
         {"lms:noise=-1", 1, REEF_E_RANGE, "noise = '-1' is not allowed"},
         {"lms:rho=1", 1, REEF_E_RANGE, "rho = '1'"},
@@ -80,7 +80,7 @@ static void refusals(void **state)
         {"softmax:data=(digits:test=0.5", 1, REEF_E_SYNTAX, "do not match"},
         {"softmax:partition=dirichlet:beta=1", 1, REEF_E_NAME, "dirichlet has no parameter 'beta'"},
         {"softmax", 5000, REEF_E_RANGE, "5000 agents, but only"},
-        {"logistic:data=digits", 1, REEF_E_ARG, "logistic tells 2 classes apart, and the data have 10"},
+        {"logistic:data=digits", 1, REEF_E_ARG, "logistic distinguishes 2 classes, but the data have 10"},
         {"mlp:hidden=()", 1, REEF_E_SYNTAX, "hidden = '' is not allowed"},
         {"mlp:hidden=1.5", 1, REEF_E_SYNTAX, "whole numbers from 1 to 1000000"},
         {"mlp:hidden=(3,0)", 1, REEF_E_SYNTAX, "whole numbers from 1 to 1000000"},
@@ -163,7 +163,12 @@ static void own_gradients(const void *state, const reef_batch *batch)
 static void own_kinds(void **state)
 {
     reef_problem_kind kind = {
-        .kind = {.name = "own", .fields = own_fields, .field_count = 1, .params_size = sizeof(own_params)},
+        .kind = {.name = "own",
+                 .summary = "a target",
+                 .citation = "",
+                 .fields = own_fields,
+                 .field_count = 1,
+                 .params_size = sizeof(own_params)},
         .create = own_create,
         .destroy = own_destroy,
         .dimension = own_dimension,

@@ -104,12 +104,12 @@ def test_numbers_as_rows():
 
 
 @pytest.mark.parametrize("rows, says", [
-    ([], "no row"),
-    (np.empty((0, 3)), "no row"),
+    ([], "nothing to aggregate"),
+    (np.empty((0, 3)), "nothing to aggregate"),
     (np.float64(3), "iterable|no row"),
     (np.empty((3, 0)), "no floating-point numbers"),
     ([np.ones(3), np.ones(4)], "row 1 has the shape"),
-    ([{"a": np.ones(3)}, {"b": np.ones(3)}], "row 1 has not the same tensors"),
+    ([{"a": np.ones(3)}, {"b": np.ones(3)}], "row 1 does not have the same tensors"),
     ([{}, {}], "no tensors"),
     ([[np.ones(3)], [np.ones(3), np.ones(2)]], "row 1 has 2 tensors"),
 ])

@@ -144,9 +144,40 @@ def test_integers_and_mixed_types(rng):
         assert result["w"].dtype == np.float64 and result["h"].dtype == np.float16 and result["n"].tolist() == [5, 6]
 
 
+@pytest.mark.parametrize("per_array", [False, True])
+def test_arrays_of_every_kind(rng, per_array):
+    """What models hold beside weights: every array comes back as an array of its shape and type."""
+    kinds = {"steps": np.array(5), "flag": np.array(True), "mask": np.array([True, False]), "codes": np.ones((2, 2), np.int8),
+             "scale": np.array(1.5, np.float32), "none": np.empty((0, 3), np.float32), "nothing": np.empty(0, np.int64),
+             "buffer": np.ones(3), "half": np.ones(2, np.float16), "w": np.ones((3, 2), np.float32), "big": np.ones(2, ">i4")}
+    made = [Reply(i, {name: array if array.dtype.kind in "biu" else (array * (1 + i / 10)).astype(array.dtype)
+                      for name, array in kinds.items()}, 1) for i in range(5)]
+    made[3].arrays["steps"], made[3].arrays["flag"] = np.array(6), np.array(False)
+    result = run(made, "median", per_array=per_array)
+    assert list(result) == list(kinds)
+    for name, array in kinds.items():
+        assert isinstance(result[name], np.ndarray) and result[name].shape == array.shape and result[name].dtype == array.dtype
+        if array.dtype.kind in "biu":
+            assert np.array_equal(result[name], array)
+    assert np.allclose(result["buffer"], 1.2)
+
+
+@pytest.mark.parametrize("per_array", [False, True])
+def test_nan_in_one_array_takes_all_of_a_reply_out(rng, per_array):
+    """Its other arrays are not used either, and it has no vote."""
+    made = [Reply(i, {"w": np.full(2, float(i)), "b": np.full(2, float(i)), "n": np.array([i > 2])}, 1) for i in range(5)]
+    made[3].arrays["w"] = np.array([np.nan, 1])
+    made[4].arrays["b"] = np.array([np.inf, 1])
+    result = run(made, "mean", per_array=per_array)
+    assert [reply.used for reply in made] == [True] * 3 + [False] * 2
+    assert result["w"].tolist() == [1, 1] and result["b"].tolist() == [1, 1] and result["n"].tolist() == [False]
+    assert made[3].trust == 0 and made[3].rejected == 1 and made[0].trust == pytest.approx(5 / 3)
+
+
 def test_a_model_without_numbers_is_an_error():
-    with pytest.raises(ValueError, match="no floating-point"):
-        run([Reply(i, {"n": np.array([1])}, 1) for i in range(3)])
+    for per_array in (False, True):
+        with pytest.raises(ValueError, match="no floating-point"):
+            run([Reply(i, {"n": np.array([1])}, 1) for i in range(3)], per_array=per_array)
 
 
 def test_reasons_are_harmless():
@@ -178,8 +209,8 @@ def test_csv(tmp_path, rng):
     for number in (1, 2):
         write_csv(path, number, made)
     lines = path.read_text().splitlines()
-    assert lines[0] == "round,node,trust,rejected,weight,left_out" and len(lines) == 7
-    assert lines[2].endswith('"it said ""x,y"""')
+    assert lines[0] == "round,node,trust,rejected,weight,left_out,why" and len(lines) == 7
+    assert lines[2].endswith('"it said ""x,y""",')
     write_csv(path, 1, made)  # a new run begins anew
     assert len(path.read_text().splitlines()) == 4
 

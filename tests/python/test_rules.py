@@ -6,6 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_keywords_go_to_the_last_rule():
     rule = reef.Rule("nnm:f=4 | ref", efficiency=0.9, n="auto")
     assert rule.spec.startswith("nnm:f=4 | ref:c=auto,efficiency=0.9,n=auto")
     assert reef.Rule("trimmed:f=2", keep_self=False).spec.startswith("trimmed:f=2")
-    assert rule.liars(20) == 4 and reef.Rule("median").liars(5) is None
+    assert rule.tolerates(20) == 4 and reef.Rule("median").tolerates(5) is None
     assert "elementwise" in reef.Rule("ref").traits and "elementwise" not in reef.Rule("krum").traits
 
 
@@ -97,9 +98,23 @@ def test_a_wrong_library_is_named():
     library = __import__("ctypes.util").util.find_library("c")
     done = subprocess.run([sys.executable, "-c", "import reef"], env=dict(environment, REEF_LIBRARY=library),
                           capture_output=True, text=True)
-    assert "without the calls that this package needs" in done.stderr
+    assert "lacks the functions that this package needs" in done.stderr
 
 
 def test_version_is_that_of_the_library(root):
     text = (root / "CMakeLists.txt").read_text()
     assert f"project(reef VERSION {reef.__version__} " in text
+
+
+def test_the_command(root):
+    """What messages of the library send people to is there: as python -m reef from the tree, as reef where the package is installed."""
+    ways = [[sys.executable, "-m", "reef"]]
+    if os.environ.get("REEF_INSTALLED") == "1":
+        ways.append([str(Path(sys.executable).parent / "reef")])
+    elif not (root / "build" / "release" / "reef").exists():
+        pytest.skip("the command is not built")
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    for way in ways:
+        done = subprocess.run([*way, "list", "krum"], capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0 and "dialect" in done.stdout, done.stderr
+        assert subprocess.run([*way, "nonsense"], capture_output=True, env=environment, check=False).returncode == 2

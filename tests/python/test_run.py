@@ -16,10 +16,10 @@ graph: complete
 problem: {kind: lms, dimension: 4}
 strategy: {kind: diffusion, mu: 0.05}
 rule: [mean, ref]
-liars: 1
+malicious: 1
 attack: {kind: additive, delta: [0, 1, 1000]}
-iterations: 60
-runs: 3
+rounds: 60
+repetitions: 3
 """
 
 
@@ -37,13 +37,13 @@ def test_results(file):
     by = {(row["rule"], row["attack.delta"]): row["msd_db"] for row in results.rows}
     assert by["mean", 1000] > 20 and by["ref", 1000] < 0
     assert results.metrics == ["msd_db"] and results.points[0]["round"] == 0
-    assert "6 cells over rule, attack.delta" in repr(results)
+    assert "6 configurations over rule, attack.delta" in repr(results)
     assert results.manifest
 
 
 def test_overrides(file):
-    results = reef.run(file, {"attack.delta": 5}, rule="median", runs=2, strategy__mu=0.01, progress=False)
-    assert len(results.rows) == 1 and results.rows[0]["runs"] == 2 and results.axes == []
+    results = reef.run(file, {"attack.delta": 5}, rule="median", repetitions=2, strategy__mu=0.01, progress=False)
+    assert len(results.rows) == 1 and results.rows[0]["repetitions"] == 2 and results.axes == []
     with pytest.raises(reef.ReefError, match="did you mean 'mu'"):
         reef.run(file, strategy__muu=0.01, progress=False)
 
@@ -84,7 +84,7 @@ def test_interrupt_ends_the_run(file):
     try:
         threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
-            reef.run(file, iterations=200000, runs=32, progress=False)
+            reef.run(file, rounds=200000, repetitions=32, progress=False)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -106,7 +106,7 @@ def test_figures(file, tmp_path):
     final = results.plot(kind="final")
     assert len(final.lines) == 2 and final.get_xlabel() == "attack.delta"
     final.figure.savefig(tmp_path / "final.png")
-    with pytest.raises(ValueError, match="no metric 'accuracy'"):
+    with pytest.raises(ValueError, match="unknown metric 'accuracy'"):
         results.plot("accuracy")
     with pytest.raises(ValueError, match="kind='pie'"):
         results.plot(kind="pie")

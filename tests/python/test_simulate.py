@@ -16,10 +16,10 @@ def pull(models, step):
 
 
 def test_diffusion_with_liars():
-    robust = reef.simulate(pull, 10, 3, attack="additive:delta=100", liars=2, trust=True)
-    mean = reef.simulate(pull, 10, 3, attack="additive:delta=100", liars=2, rule="mean")
+    robust = reef.simulate(pull, 10, 3, attack="additive:delta=100", malicious=2, trust=True)
+    mean = reef.simulate(pull, 10, 3, attack="additive:delta=100", malicious=2, rule="mean")
     assert robust.models.shape == (10, 3) and robust.models.dtype == np.float32
-    assert robust.liars.tolist() == [False] * 8 + [True] * 2
+    assert robust.malicious.tolist() == [False] * 8 + [True] * 2
     assert np.abs(robust.honest - TARGET).max() < 1e-3 < 10 < np.abs(mean.honest - TARGET).max()
     assert robust.trust.shape == (10, 10) and (robust.trust[:8, 8:] == 0).all()
     assert robust.counts["rounds"] == 100 and robust.counts["gradients"] == 1000
@@ -41,7 +41,7 @@ def test_one_call_per_step():
 
 def test_federated_learns():
     result = reef.simulate(pull, 20, [5.0, 5.0, 5.0], rounds=40, strategy="federated:mu=0.1,steps=3", rule="vref",
-                           attack="sign_flip", liars=[0, 3, 7], trust=True)
+                           attack="sign_flip", malicious=[0, 3, 7], trust=True)
     assert np.abs(result.models[0] - TARGET).max() < 0.05
     assert result.trust.shape == (1, 20) and result.trust[0, [0, 3, 7]].max() < result.trust[0, 1]
 
@@ -59,7 +59,7 @@ def test_flipped_labels():
         seen.append(None if step.flipped is None else step.flipped.tolist())
         return models - TARGET
 
-    reef.simulate(grad, 4, 3, rounds=1, attack="label_flip", liars=[1])
+    reef.simulate(grad, 4, 3, rounds=1, attack="label_flip", malicious=[1])
     assert seen == [[False, True, False, False]]
 
 
@@ -69,16 +69,16 @@ def test_errors_come_out():
 
     with pytest.raises(RuntimeError, match="no data"):
         reef.simulate(broken, 4, 3)
-    with pytest.raises(ValueError, match="a row per agent"):
+    with pytest.raises(ValueError, match="one row per agent"):
         reef.simulate(lambda models, step: np.zeros(3), 4, 3)
     with pytest.raises(ReferenceError):
         reef.simulate(pull, 4, 3, metric=lambda models: (_ for _ in ()).throw(ReferenceError()))
 
 
 @pytest.mark.parametrize("arguments, error", [
-    ({"agents": 0}, "too few"), ({"rounds": -1}, "too few"), ({"start": 0}, "at least one number"),
+    ({"agents": 0}, "at least 1"), ({"rounds": -1}, "at least 1"), ({"start": 0}, "at least one number"),
     ({"strategy": "difusion"}, "did you mean 'diffusion'"), ({"graph": "rin"}, "did you mean 'ring'"),
-    ({"attack": "adaptive"}, "did you mean 'additive'"), ({"liars": 4}, "all 4 agents lie"), ({"samples": [1, 2]}, "samples"),
+    ({"attack": "additve"}, "did you mean 'additive'"), ({"malicious": 4}, "all 4 agents are malicious"), ({"samples": [1, 2]}, "samples"),
     ({"rule": None}, "needs a rule"), ({"weights": "none"}, "none")])
 def test_wrong_setups(arguments, error):
     with pytest.raises((ValueError, reef.ReefError), match=error):

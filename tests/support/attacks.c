@@ -25,10 +25,13 @@ const char *const attack_specs[] = {
     "mimic",
     "mimic:agent=13",
     "mimic:agent=farthest",
+    "mimic:targets=3,jitter=0.5",
     "alie",
     "alie:z=1.5,sign=minus,share=all",
     "alie:z=0.5,period=3",
     "alie:z=0.5,jitter=2",
+    "shared_noise",
+    "shared_noise:z=2,jitter=0",
     "ipm",
     "ipm:epsilon=10,reference=zero",
     "min_max",
@@ -52,6 +55,15 @@ const char *const attack_specs[] = {
     "silent",
     "late",
     "late:delay=2",
+    "frame",
+    "frame:z=1,period=3,targets=2,jitter=0",
+    "adaptive",
+    "adaptive:z=2,least=0,period=3,jitter=0",
+    "come_and_go",
+    "come_and_go:identity=8",
+    "whitewash",
+    "whitewash:z=2,jitter=0.5,identity=4",
+    "whitewash:ids=same,identity=3,away=2",
 };
 const ptrdiff_t attack_specs_count = COUNT(attack_specs);
 
@@ -73,7 +85,7 @@ static scene empty_scene(ptrdiff_t known, ptrdiff_t length, ptrdiff_t lanes)
     }
     s.view = (reef_attack_view){.round = 7,
                                 .seed = 11,
-                                .liar = 40,
+                                .sender = 40,
                                 .receiver = -1,
                                 .length = length,
                                 .lanes = lanes,
@@ -83,7 +95,7 @@ static scene empty_scene(ptrdiff_t known, ptrdiff_t length, ptrdiff_t lanes)
                                 .known = known,
                                 .rows = s.rows,
                                 .honest = known,
-                                .liars = 3};
+                                .malicious_count = 3};
     return s;
 }
 

@@ -48,7 +48,7 @@ reef_graph *make_graph(const char *spec, ptrdiff_t agents, uint64_t seed)
 {
     reef_graph *graph = NULL;
     reef_error error = {REEF_OK, ""};
-    reef_status status = reef_graph_create(&graph, spec, agents, seed, &error);
+    reef_status status = reef_graph_create(NULL, &graph, spec, agents, seed, &error);
     CHECK(status == REEF_OK, "%s with %td agents: %s", spec, agents, error.text);
     return graph;
 }

@@ -52,7 +52,7 @@ double oracle_kappa(const matrix *x, ptrdiff_t block, double efficiency);
 void oracle_nnm(const matrix *x, ptrdiff_t f, matrix *to);
 void oracle_clip(const matrix *x, double c, matrix *to);
 void oracle_arc(const matrix *x, ptrdiff_t f, matrix *to);
-/* buckets from the rule's own mixing matrix, which test_pipes.c checks */
+/* buckets from the rule's own mixing matrix, which test_bucketing.c checks */
 void oracle_bucketing(const matrix *x, const char *spec, int64_t round, matrix *to);
 
 #endif

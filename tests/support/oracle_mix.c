@@ -74,9 +74,9 @@ void oracle_bucketing(const matrix *x, const char *spec, int64_t round, matrix *
     static double mixing[ROWS_MAX * ROWS_MAX];
     static double work[ROWS_MAX * (ROWS_MAX + 8)];
     static ptrdiff_t order[4 * ROWS_MAX];
-    const reef_rule *rule = reef_rule_find(NULL, "bucketing");
+    const reef_rule *rule = (const void *)reef_kind_find(NULL, REEF_FAMILY_RULE, "bucketing");
     int64_t params[2] = {2, 0}; /* s, seed: both int64_t, in this order in the field table */
-    assert_int_equal(rule->params_size, sizeof params);
+    assert_int_equal(rule->kind.params_size, sizeof params);
     if (strstr(spec, "s=")) {
         params[0] = strtoll(strstr(spec, "s=") + 2, NULL, 10);
     }

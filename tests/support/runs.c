@@ -19,8 +19,8 @@ static reef_status make_links(world *w, const world_plan *p, ptrdiff_t agents, r
     ptrdiff_t count = p->graphs ? p->graphs : 1;
     for (ptrdiff_t i = 0; status == REEF_OK && i < count; i++) {
         status = p->edges ? reef_graph_create_links(w->context, &w->graph[i], agents, p->edges, error)
-                          : reef_graph_create_in(w->context, &w->graph[i], or_else(p->graph, "complete"), agents,
-                                                 (uint64_t)i + 1, error);
+                          : reef_graph_create(w->context, &w->graph[i], or_else(p->graph, "complete"), agents,
+                                              (uint64_t)i + 1, error);
         if (status == REEF_OK && p->weights) {
             status = reef_graph_set_weights(w->graph[i], p->weights, NULL, error);
         }
@@ -45,7 +45,7 @@ static reef_status make_parts(world *w, const world_plan *p, ptrdiff_t agents, r
         status = make_links(w, p, agents, error);
     }
     if (status == REEF_OK && (!p->rule || p->rule[0])) {
-        status = reef_agg_create_in(w->context, &w->rule, or_else(p->rule, "mean"), error);
+        status = reef_agg_create(w->context, &w->rule, or_else(p->rule, "mean"), error);
     }
     if (status == REEF_OK && p->own_attack) {
         status = reef_attack_create_own(w->context, &w->attack, p->own_attack, p->attack_params, p->common, error);
@@ -63,10 +63,10 @@ reef_status world_try(world *w, const world_plan *p, reef_error *error)
         assert_int_equal(reef_context_create(&w->context, NULL, error), REEF_OK);
         assert_int_equal(reef_context_set_threads(w->context, p->threads ? p->threads : 1, error), REEF_OK);
     }
-    w->liar = calloc((size_t)agents, sizeof *w->liar);
-    assert_non_null(w->liar);
+    w->malicious = calloc((size_t)agents, sizeof *w->malicious);
+    assert_non_null(w->malicious);
     for (ptrdiff_t k = 0; k < agents; k++) {
-        w->liar[k] = p->liar ? p->liar[k] : k < p->liars;
+        w->malicious[k] = p->malicious ? p->malicious[k] : k < p->malicious_count;
     }
     reef_status status = make_parts(w, p, agents, error);
     const reef_run_setup setup = {.problem = w->problem,
@@ -74,7 +74,7 @@ reef_status world_try(world *w, const world_plan *p, reef_error *error)
                                   .rule = w->rule,
                                   .links = w->links,
                                   .attack = w->attack,
-                                  .liar = w->liar,
+                                  .malicious = w->malicious,
                                   .step_factor = p->step_factor,
                                   .seed = p->seed,
                                   .lanes = p->lanes,
@@ -108,8 +108,8 @@ void world_close(world *w)
         reef_graph_destroy(&w->graph[i]);
     }
     reef_problem_destroy(&w->problem);
-    free(w->liar);
-    w->liar = NULL;
+    free(w->malicious);
+    w->malicious = NULL;
     if (w->own_context) {
         reef_context_destroy(&w->context);
     }

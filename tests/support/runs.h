@@ -21,8 +21,8 @@ typedef struct world_plan {
     const reef_attack_kind *own_attack;   /* instead */
     const void *attack_params;
     const reef_attack_common *common;
-    ptrdiff_t liars;  /* the first so many agents lie... */
-    const bool *liar; /* ...or these */
+    ptrdiff_t malicious_count; /* the first so many agents lie... */
+    const bool *malicious;     /* ...or these */
     const double *step_factor;
     uint64_t seed, problem_seed;
     ptrdiff_t lanes, repetition;
@@ -42,7 +42,7 @@ typedef struct world {
     reef_links *links;
     reef_agg *rule;
     reef_attack *attack;
-    bool *liar;
+    bool *malicious;
     reef_run *run;
 } world;
 

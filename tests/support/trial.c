@@ -194,7 +194,7 @@ void trial_apply(trial *t, const reef_agg *agg)
 {
     static storage s;
     reef_report *report = NULL;
-    assert_int_equal(reef_report_create(&report, t->n, NULL), REEF_OK);
+    assert_int_equal(reef_report_create(NULL, &report, t->n, NULL), REEF_OK);
     memset(t->shares, 0xFF, sizeof t->shares); /* NaN, to be overwritten */
     memset(t->centre, 0xFF, sizeof t->centre);
     reef_report_keep_shares(report, t->shares, t->centre);
@@ -220,7 +220,7 @@ reef_agg *make_agg(const char *spec)
 {
     reef_agg *agg = NULL;
     reef_error error = {0};
-    reef_status status = reef_agg_create(&agg, spec, &error);
+    reef_status status = reef_agg_create(NULL, &agg, spec, &error);
     CHECK(status == REEF_OK, "%s: %s", spec, error.text);
     return agg;
 }
@@ -229,7 +229,7 @@ void trial_run(trial *t, const char *spec)
 {
     reef_agg *agg = NULL;
     t->error = (reef_error){0};
-    t->status = reef_agg_create(&agg, spec, &t->error);
+    t->status = reef_agg_create(NULL, &agg, spec, &t->error);
     if (t->status == REEF_OK) {
         trial_apply(t, agg);
     }

@@ -16,7 +16,7 @@ def train(message: Message, context: Context) -> Message:
     sent = {name: array.numpy() for name, array in message.content["arrays"].items()}
     x, y = task.part(number, int(node["num-partitions"]))
     model = task.train(sent, x, y, int(config["epochs"]), float(config["step"]))
-    if number < int(config["liars"]):  # the opposite of what was learned, and much more of it
+    if number < int(config["malicious"]):  # the opposite of what was learned, and much more of it
         model = {name: sent[name] - 20 * (model[name] - sent[name]) for name in model}
     arrays = ArrayRecord({name: Array(array) for name, array in model.items()})
     metrics = MetricRecord({"num-examples": len(x), "partition": number})

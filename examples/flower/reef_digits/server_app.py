@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Optional
 
@@ -13,19 +14,31 @@ from reef.flower import RobustFedAvg
 from . import task
 
 app = ServerApp()
+PATIENCE = 120  # seconds until all nodes are there
 
 
 def evaluate(server_round: int, arrays: ArrayRecord) -> Optional[MetricRecord]:
     return MetricRecord({"accuracy": task.accuracy({name: array.numpy() for name, array in arrays.items()})})
 
 
+def wait_for(grid: Grid, nodes: int) -> None:
+    """Strategies wait for nodes as long as it takes; here somebody is looking on."""
+    end = time.monotonic() + PATIENCE
+    while (found := len(list(grid.get_node_ids()))) < nodes:
+        if time.monotonic() > end:
+            raise RuntimeError(f"{found} nodes have come, the app needs {nodes}: in a simulation, start it with "
+                               f"--federation-config num-supernodes={nodes}, or set nodes= in --run-config")
+        time.sleep(1)
+
+
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     config = context.run_config
     nodes = int(config["nodes"])
+    wait_for(grid, nodes)
     common = {"fraction_evaluate": 0.0, "min_train_nodes": nodes, "min_available_nodes": nodes}
     rule, trust = str(config["rule"]), str(config["trust-csv"])
-    strategy = FedAvg(**common) if rule == "fedavg" else RobustFedAvg(rule, trust_csv=trust or None, **common)
+    strategy = FedAvg(**common) if rule == "fedavg" else RobustFedAvg(rule, trust_csv=trust or None, step=float(config["step"]), **common)
     arrays = ArrayRecord({name: Array(array) for name, array in task.start().items()})
     result = strategy.start(grid, arrays, num_rounds=int(config["rounds"]), evaluate_fn=evaluate)
     if config["results"]:

@@ -1,15 +1,15 @@
-"""Strategies for Flower that survive lying and broken clients.
+"""Strategies for Flower that tolerate malicious and faulty clients.
 
     from reef.flower import RobustFedAvg
-    strategy = RobustFedAvg(rule="ref")              # instead of FedAvg, FedMedian, Krum, ...
+    strategy = RobustFedAvg()                        # instead of FedAvg, FedMedian, Krum, ...
     strategy.start(grid=grid, initial_arrays=arrays, num_rounds=10)
 
-RobustFedAvg, FedREF, FedVREF   on the message API (flwr.serverapp)
-LegacyRobust                    around any strategy of flwr.server.strategy
+RobustFedAvg, FedREF, FedVREF, FedMREF   on the message API (flwr.serverapp)
+LegacyRobust                             around any strategy of flwr.server.strategy
 """
-from ._strategy import FedREF, FedVREF, RobustFedAvg
+from ._strategy import FedMREF, FedREF, FedVREF, RobustFedAvg
 
-__all__ = ["FedREF", "FedVREF", "LegacyRobust", "RobustFedAvg"]
+__all__ = ["FedMREF", "FedREF", "FedVREF", "LegacyRobust", "RobustFedAvg"]
 
 
 def __getattr__(name: str) -> object:

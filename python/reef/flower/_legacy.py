@@ -1,7 +1,7 @@
 """An adapter for strategies of flwr.server.strategy (the legacy API)."""
 from __future__ import annotations
 
-from logging import INFO, WARNING
+from logging import ERROR, INFO, WARNING
 from os import PathLike
 from typing import Any, Optional, Union
 
@@ -9,8 +9,9 @@ from flwr.common import Parameters
 from flwr.common.logger import log
 from flwr.server.strategy import Strategy
 
-from .._federation import Reply, check_csv, check_layouts, combine, npy_array, weigh, write_csv
-from .._rule import Rule, rule_of
+from .._federation import Reply, check_csv, check_layouts, chosen_rule, memory_for, npy_array, try_to_combine, weigh, write_csv
+from .._rule import Rule
+from ._asked import Asked
 
 
 class LegacyRobust(Strategy):
@@ -22,15 +23,18 @@ class LegacyRobust(Strategy):
     `replies` has the last round. Clients are numbered by their id where that is a number, else in the order in which they come.
     """
 
-    def __init__(self, strategy: Any, rule: Union[str, Rule] = "ref", *, per_array: bool = False, weighted: bool = True,
-                 weight_cap: float = 2.0, trust_csv: Union[None, str, "PathLike[str]"] = None) -> None:
+    def __init__(self, strategy: Any, rule: Union[None, str, Rule] = None, *, per_array: bool = False, weighted: bool = False,
+                 weight_cap: float = 2.0, trust_csv: Union[None, str, "PathLike[str]"] = None, step: float = 0.0,
+                 memory: Union[None, str, "PathLike[str]"] = None) -> None:
         self.strategy = strategy
-        self.rule = rule_of(rule, {})
+        self.rule = chosen_rule(rule, per_array)
         self.per_array, self.weighted, self.weight_cap = per_array, weighted, weight_cap
+        self.memory = memory_for(self.rule, per_array, step, memory)
         check_csv(trust_csv)
         self.trust_csv = trust_csv
         self.replies: list[Reply] = []
         self._numbers: dict[str, int] = {}
+        self._asked = Asked()
 
     def _number(self, client: Any) -> int:
         name = str(getattr(client, "node_id", None) or getattr(client, "cid", client))
@@ -40,22 +44,23 @@ class LegacyRobust(Strategy):
         self.replies = [self._read(client, result) for client, result in results]
         for failure in failures:
             log(WARNING, "aggregate_fit: a client failed: %.200r", failure)
-        if not self.replies:
+        if not self.replies and not self._asked.nodes:
             return None, {}
         check_layouts(self.replies, None)
         weigh(self.replies, self.weighted, self.weight_cap)
-        try:
-            combined = combine(self.replies, self.rule, self.per_array, server_round)
-        except (ValueError, TypeError) as error:
-            log(WARNING, "aggregate_fit: nothing was aggregated, the model stays as it is: %s", error)
-            combined = None
+        combined, reason = try_to_combine(self.replies, self.rule, self.per_array, server_round, self.memory)
+        if combined is not None and self.memory is not None:
+            self.memory.keep()
+        if combined is None:
+            log(ERROR, "aggregate_fit: nothing was aggregated, the model stays as it is: %s", reason)
         for reply in self.replies:
             if not reply.used:
                 log(WARNING, "aggregate_fit: client %d is left out: %s", reply.node, reply.reason)
         log(INFO, "aggregate_fit: %d of %d results used", sum(reply.used for reply in self.replies), len(self.replies))
         if self.trust_csv is not None:
             write_csv(self.trust_csv, server_round, self.replies)
-        metrics = {f"trust/{reply.node}": reply.trust for reply in self.replies}
+        metrics: dict[str, Any] = {f"trust/{reply.node}": reply.trust for reply in self.replies}
+        metrics["reef/aggregated"] = int(combined is not None)
         return (None if combined is None else _parameters(combined)), metrics
 
     def _read(self, client: Any, result: Any) -> Reply:
@@ -75,7 +80,9 @@ class LegacyRobust(Strategy):
         return self.strategy.initialize_parameters(client_manager)
 
     def configure_fit(self, server_round: int, parameters: Any, client_manager: Any) -> Any:
-        return self.strategy.configure_fit(server_round, parameters, client_manager)
+        instructions = self.strategy.configure_fit(server_round, parameters, client_manager)
+        self._asked.check(self.rule, len(instructions), "configure_fit")
+        return instructions
 
     def configure_evaluate(self, server_round: int, parameters: Any, client_manager: Any) -> Any:
         return self.strategy.configure_evaluate(server_round, parameters, client_manager)

@@ -1,7 +1,7 @@
 """RobustFedAvg on Flower's message API."""
 from __future__ import annotations
 
-from logging import INFO, WARNING
+from logging import ERROR, INFO, WARNING
 from os import PathLike
 from typing import Any, Iterable, Optional, Union
 
@@ -10,21 +10,26 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from .._federation import (Layout, Reply, Standing, check_csv, check_layouts, combine, layout_of, middle_metrics, npy_array,
-                           weigh, write_csv)
-from .._rule import Rule, rule_of
+from .._federation import (Layout, Reply, Standing, check_csv, check_layouts, layout_of, middle_metrics, npy_array,
+                           chosen_rule, memory_for, try_to_combine, weigh, write_csv)
+from .._rule import Rule
+from ._asked import Asked
 
 
 class _Nodes:
-    """A grid that shows some nodes only."""
+    """A grid that shows some nodes only, and remembers which."""
 
     def __init__(self, grid: Grid, standing: Standing, least: int) -> None:
         self._grid = grid
         self._standing = standing
         self._least = least
+        self.all: list[int] = []
+        self.shown: list[int] = []
 
     def get_node_ids(self) -> list[int]:
-        return self._standing.allowed(list(self._grid.get_node_ids()), self._least)
+        self.all = list(self._grid.get_node_ids())
+        self.shown = self._standing.allowed(self.all, self._least)
+        return self.shown
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._grid, name)
@@ -33,24 +38,33 @@ class _Nodes:
 class RobustFedAvg(FedAvg):
     """FedAvg with a robust rule of Reef at the server.
 
-    rule           a spec ("ref", "vref", "nnm:f=3 | ref", ...) or a reef.Rule; no number of liars is needed
+    rule           a spec ("mref", "ref", "nnm:f=3 | ref", ...) or a reef.Rule; by default "mref", which remembers the nodes, or with per_array
+                   "ref"; no number of malicious nodes is needed. The seed of mref's sketch is drawn from the system, so that nobody can
+                   know it; "mref:seed=1" makes runs repeatable
     per_array      aggregate every array on its own instead of the whole model at once
-    weighted       weights by `weighted_by_key`, at most weight_cap times their median; False: all alike
+    weighted       False: all nodes count alike. True: by `weighted_by_key`, at most weight_cap times its median. The number of samples is
+                   the node's own word, and malicious nodes that claim a large one gain by it
+    step           rules that remember nodes (mref): the clients' learning rate, if it is known; it sets how long they remember
+    memory         file in which such a rule's memory is kept from round to round, and from which a restarted server goes on. Nodes are
+                   remembered by their ids, whether they are asked or not; without a file the memory lasts as long as this object
     trust_csv      file that gets one line per node and round
     leave_out_rounds, leave_out_below   nodes whose trust stays below the bound for so many rounds in a row are not asked any more;
                    0: all are. At least min_available_nodes and more than half of the nodes stay.
     Everything else is that of FedAvg.
 
     A reply with an error, missing arrays, other shapes or types, NaN, or an absurd number of samples is left out and named in the log;
-    it ends no round. The aggregated MetricRecord has `trust/<node id>` (1: fair share, 0: ignored or left out), `reef/used` and
-    `reef/left-out` beside the medians of the clients' metrics (or what train_metrics_aggr_fn says).
+    it ends no round. A rule that cannot work with as many nodes as are asked in the first round (krum:f=3 with 5) raises before anybody
+    trains; where too few replies come later, the model stays as it is, which is logged as an error. The aggregated MetricRecord has
+    `trust/<node id>` (1: fair share, 0: ignored or left out), `reef/used`, `reef/left-out` and `reef/aggregated` (1, or 0: the model
+    stayed) beside the medians of the clients' metrics (or what train_metrics_aggr_fn says).
     """
 
-    def __init__(self, rule: Union[str, Rule] = "ref", *, per_array: bool = False, weighted: bool = True,
+    def __init__(self, rule: Union[None, str, Rule] = None, *, per_array: bool = False, weighted: bool = False,
                  weight_cap: float = 2.0, trust_csv: Union[None, str, "PathLike[str]"] = None, leave_out_rounds: int = 0,
-                 leave_out_below: float = 0.3, **fedavg: Any) -> None:
+                 leave_out_below: float = 0.3, step: float = 0.0, memory: Union[None, str, "PathLike[str]"] = None,
+                 **fedavg: Any) -> None:
         super().__init__(**fedavg)
-        self.rule = rule_of(rule, {})
+        self.rule = chosen_rule(rule, per_array)
         if not weight_cap >= 1:
             raise ValueError(f"weight_cap={weight_cap}; it must be at least 1")
         if leave_out_rounds < 0:
@@ -60,7 +74,10 @@ class RobustFedAvg(FedAvg):
         self.trust_csv = trust_csv
         self.standing = Standing(leave_out_below, leave_out_rounds)
         self.replies: list[Reply] = []  # of the last round, with trust and reasons
+        self.memory = memory_for(self.rule, per_array, step, memory)
+        self._warned: set[int] = set()
         self._sent: Optional[Layout] = None
+        self._asked = Asked()
         self._own_train_metrics = fedavg.get("train_metrics_aggr_fn")
         self._own_evaluate_metrics = fedavg.get("evaluate_metrics_aggr_fn")
 
@@ -83,7 +100,21 @@ class RobustFedAvg(FedAvg):
             self._sent = layout_of({name: npy_array(array.data) for name, array in arrays.items()})
         except ValueError:  # arrays of another serialization: then the layout of most replies counts
             self._sent = None
-        return super().configure_train(server_round, arrays, config, self._nodes(grid, self.min_train_nodes))
+        nodes = self._nodes(grid, self.min_train_nodes)
+        messages = list(super().configure_train(server_round, arrays, config, nodes))
+        self._asked.check(self.rule, len(messages), "configure_train")
+        if isinstance(nodes, _Nodes):
+            self._say_who_is_asked(nodes)
+        return messages
+
+    def _say_who_is_asked(self, nodes: _Nodes) -> None:
+        """Low trust does not always mean that a node is left out: enough nodes must stay."""
+        gone, back = self.standing.changes(nodes.all, nodes.shown)
+        for node in gone:
+            log(WARNING, "configure_train: node %d is not asked any more: its trust stayed below %g for %d rounds", node,
+                self.standing.below, self.standing.rounds)
+        for node in back:
+            log(WARNING, "configure_train: node %d is asked again, so few are left", node)
 
     def configure_evaluate(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord,
                            grid: Grid) -> Iterable[Message]:
@@ -96,26 +127,28 @@ class RobustFedAvg(FedAvg):
         """Combines what can be used; without anything usable the model stays as it is."""
         messages = list(replies)
         self.replies = [self._read(message) for message in messages]
-        if not messages:
+        if not messages and not self._asked.nodes:
             return None, None
         check_layouts(self.replies, self._sent)
         weigh(self.replies, self.weighted, self.weight_cap)
         result = self._combine(server_round)
-        self._tell(server_round)
+        self._tell(server_round, judged=result is not None)
         metrics = self._metrics(messages, self._own_train_metrics)
         for reply in self.replies:
             metrics[f"trust/{reply.node}"] = reply.trust
         used = sum(reply.used for reply in self.replies)
         metrics["reef/used"], metrics["reef/left-out"] = used, len(self.replies) - used
+        metrics["reef/aggregated"] = int(result is not None)
         arrays = ArrayRecord({name: Array(value) for name, value in result.items()}) if result is not None else None
         return arrays, metrics
 
     def _combine(self, server_round: int) -> Optional[dict[str, Any]]:
-        try:
-            return combine(self.replies, self.rule, self.per_array, server_round)
-        except (ValueError, TypeError) as error:
-            log(WARNING, "aggregate_train: nothing was aggregated, the model stays as it is: %s", error)
-            return None
+        result, reason = try_to_combine(self.replies, self.rule, self.per_array, server_round, self.memory)
+        if result is not None and self.memory is not None:
+            self.memory.keep()
+        if result is None:
+            log(ERROR, "aggregate_train: nothing was aggregated, the model stays as it is: %s", reason)
+        return result
 
     def _read(self, message: Message) -> Reply:
         """One reply, or the reason why it cannot be used. Whatever goes wrong in here is the fault of its sender."""
@@ -136,18 +169,19 @@ class RobustFedAvg(FedAvg):
             reply.leave_out(f"it cannot be read: {error}")
         return reply
 
-    def _tell(self, server_round: int) -> None:
-        """Log, file, and who is not asked any more."""
+    def _tell(self, server_round: int, judged: bool) -> None:
+        """Log, file, and how nodes have fared."""
         for reply in self.replies:
             if not reply.used:
                 log(WARNING, "aggregate_train: node %d is left out: %s", reply.node, reply.reason)
+            elif reply.why and reply.trust < self.standing.below and reply.node not in self._warned:
+                self._warned.add(reply.node)
+                log(WARNING, "aggregate_train: node %d has a trust of %.2f: %s", reply.node, reply.trust, reply.why)
         trusted = sorted(reply.trust for reply in self.replies if reply.used)
-        if trusted:
+        if judged:
+            self.standing.note(self.replies)
             log(INFO, "aggregate_train: %d of %d replies used, trust %.2f to %.2f", len(trusted), len(self.replies),
                 trusted[0], trusted[-1])
-        for node in self.standing.note(self.replies):
-            log(WARNING, "aggregate_train: node %d is not asked any more: its trust stayed below %g for %d rounds", node,
-                self.standing.below, self.standing.rounds)
         if self.trust_csv is not None:
             write_csv(self.trust_csv, server_round, self.replies)
 
@@ -176,6 +210,13 @@ class FedREF(RobustFedAvg):
 
     def __init__(self, efficiency: float = 0.95, **options: Any) -> None:
         super().__init__(Rule("ref", efficiency=efficiency), **options)
+
+
+class FedMREF(RobustFedAvg):
+    """RobustFedAvg with MREF, which remembers every node: it detects nodes that collude within the spread of the honest ones."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("mref", **options)
 
 
 class FedVREF(RobustFedAvg):

@@ -5,8 +5,8 @@
  * offset, in any order and on any thread. What a kernel cannot decide safely (a value that is not finite, sums that overflow, an
  * iteration that does not settle) it leaves to the caller, by listing the coordinate as hard.
  */
-#ifndef RFI_NUM_KERNELS_H
-#define RFI_NUM_KERNELS_H
+#ifndef RFI_NUM_KERNELS_KERNELS_H
+#define RFI_NUM_KERNELS_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,9 @@
 /* Bytes of scratch for n rows: so many columns of vectors of the widest kind. */
 #define RFI_SPAN_COLUMNS 8
 #define RFI_SPAN_SCRATCH(n) ((size_t)(RFI_SPAN_COLUMNS * (n)) * 64)
+
+/* Products that a sum in single precision takes one after the other. */
+enum { RFI_GRAM_ADDITIONS = 64 };
 
 typedef enum rfi_kernel_family { RFI_KERNEL_TUKEY, RFI_KERNEL_HUBER } rfi_kernel_family;
 
@@ -34,6 +37,9 @@ typedef struct rfi_kernel_mest {
 typedef struct rfi_kernel_report {
     double *share;     /* n: sums of effective weights over the coordinates, NULL: not wanted */
     int64_t *rejected; /* n: coordinates with share 0 */
+    unsigned char
+        *none; /* n x stride: 1 is put where a row has share 0, beside the zeros that are there; NULL: not wanted */
+    ptrdiff_t stride;
     int64_t iterations;
     int max_iterations;
 } rfi_kernel_report;
@@ -45,7 +51,6 @@ typedef struct rfi_span {
     ptrdiff_t n;
     ptrdiff_t count; /* coordinates, 1..RFI_SPAN_MAX */
     void *out;       /* count numbers */
-    void *upper;     /* median: count numbers, the upper of the two middle values beside the result, or NULL */
     void *scratch;   /* RFI_SPAN_SCRATCH(n) bytes, 64-byte aligned */
     int32_t *hard;   /* RFI_SPAN_MAX: coordinates left to the caller, ascending; out is unspecified there */
 } rfi_span;
@@ -60,22 +65,28 @@ typedef struct rfi_turns {
 #define RFI_RESIDUAL_ROOM(n) ((n) * (3 * RFI_SKETCH_GROUP + RFI_SKETCH_LANES))
 
 /* Each returns the number of hard coordinates. */
-typedef struct rfi_kernels {
+typedef struct reef_kernels {
     const char *name; /* of the instruction set */
     /* out = sum w_l x_l in double precision; weights NULL: the mean */
     ptrdiff_t (*sum)(const rfi_span *span);
-    /* the lower, upper or mean of the two middle values: kind as rfi_median_kind */
-    ptrdiff_t (*median)(const rfi_span *span, int kind);
-    /* mean without the f smallest and largest; equal weights */
-    ptrdiff_t (*trimmed)(const rfi_span *span, ptrdiff_t f);
+    /* the lower, upper or mean of the two middle values: kind as rfi_median_kind; equal weights, like the next two */
+    ptrdiff_t (*median)(const rfi_span *span, int kind, rfi_kernel_report *report);
+    /* mean without the f smallest and largest */
+    ptrdiff_t (*trimmed)(const rfi_span *span, ptrdiff_t f, rfi_kernel_report *report);
     /* mean of the `kept` values nearest to the median, ties in part */
-    ptrdiff_t (*meamed)(const rfi_span *span, ptrdiff_t kept);
+    ptrdiff_t (*meamed)(const rfi_span *span, ptrdiff_t kept, rfi_kernel_report *report);
     ptrdiff_t (*mest)(const rfi_span *span, const rfi_kernel_mest *est, rfi_kernel_report *report);
     /* centred[p * stride + t] = x_p(t) - median(t) for all rows, and the medians (count of each, rounded up to whole vectors); *largest:
      * greatest |centred|. Returns false if some value is not finite. */
     bool (*centre)(const rfi_span *span, double *centred, ptrdiff_t stride, double *medians, double *largest);
     /* sum[packed pair p >= q] += centred_p' centred_q over count coordinates (a multiple of 16, zero padded) */
     void (*gram)(const double *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum);
+    /* Both in single precision, for float32 (NULL: not here); centred numbers may overflow. They have a relative error of at most 3 * 2^-24; at most
+     * RFI_GRAM_ADDITIONS products are added one after the other before they go on in double precision. */
+    bool (*centre_single)(const rfi_span *span, float *centred, ptrdiff_t stride, double *medians);
+    void (*gram_single)(const float *centred, ptrdiff_t stride, ptrdiff_t points, ptrdiff_t count, double *sum);
+    /* What `centre` makes of the span's rows, with medians that are known; comes with the two before. */
+    void (*away)(const rfi_span *span, const double *medians, double *centred, ptrdiff_t stride);
     /* squares[l] = |x_l - median|^2 over the span, sketch[l * 64 + (i + shift) % 64] = sum over groups of sign (x_l - median), in the
      * precision of the rows. Returns false if some value is not finite. */
     bool (*residual)(const rfi_span *span, const rfi_turns *turns, void *room, double *squares, double *sketch);

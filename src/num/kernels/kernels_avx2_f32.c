@@ -11,5 +11,5 @@
 #define GRAM rfi_gram_avx2
 #include "num/kernels/vec_avx2.h"
 
-#include "num/kernels/template.h"
+#include "num/kernels/kernels_tmpl.h"
 #endif

@@ -9,5 +9,5 @@
 #define GRAM rfi_gram_avx512
 #include "num/kernels/vec_avx512.h"
 
-#include "num/kernels/template.h"
+#include "num/kernels/kernels_tmpl.h"
 #endif

@@ -10,5 +10,5 @@
 #define GRAM rfi_gram_neon
 #include "num/kernels/vec_neon.h"
 
-#include "num/kernels/template.h"
+#include "num/kernels/kernels_tmpl.h"
 #endif

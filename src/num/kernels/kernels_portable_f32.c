@@ -9,4 +9,4 @@
 #define GRAM rfi_gram_portable
 #include "num/kernels/vec_portable.h"
 
-#include "num/kernels/template.h"
+#include "num/kernels/kernels_tmpl.h"

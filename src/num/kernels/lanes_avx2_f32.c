@@ -14,7 +14,7 @@
 #define PAIR_ADD(x, y) _mm256_add_epi64(x, y)
 #define PAIR_XOR(x, y, z) _mm256_xor_si256(_mm256_xor_si256(x, y), z)
 #define PAIR_JOIN(even, odd) _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA)
-#include "num/kernels/lanes.h"
+#include "num/kernels/sixteen_lanes_tmpl.h"
 
 const rfi_lanes rfi_lanes_avx2 = {"avx2", normals, residual, scale};
 #endif

@@ -14,7 +14,7 @@
 #define PAIR_ADD(x, y) _mm512_add_epi64(x, y)
 #define PAIR_XOR(x, y, z) _mm512_ternarylogic_epi64(x, y, z, 0x96)
 #define PAIR_JOIN(even, odd) _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32))
-#include "num/kernels/lanes.h"
+#include "num/kernels/sixteen_lanes_tmpl.h"
 
 const rfi_lanes rfi_lanes_avx512 = {"avx512", normals, residual, scale};
 #endif

@@ -22,6 +22,7 @@ typedef __m256d vec;
 #endif
 typedef vec mask; /* all bits of a lane set: true */
 
+#define REGISTERS 16
 #define KERNEL static inline __attribute__((always_inline))
 
 KERNEL mask m_first(ptrdiff_t n)
@@ -210,6 +211,19 @@ KERNEL double v_total(vec a)
     return _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)));
 }
 
+KERNEL void v_four_totals(const vec *a, double *total)
+{
+#ifdef REAL_IS_FLOAT
+    __m256 halves = _mm256_hadd_ps(_mm256_hadd_ps(a[0], a[1]), _mm256_hadd_ps(a[2], a[3]));
+    __m128 all = _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
+    _mm256_storeu_pd(total, _mm256_cvtps_pd(all));
+#else
+    for (int i = 0; i < 4; i++) {
+        total[i] = v_total(a[i]);
+    }
+#endif
+}
+
 KERNEL wide w_sub(wide a, wide b)
 {
     a.low = _mm256_sub_pd(a.low, b.low);
@@ -217,6 +231,15 @@ KERNEL wide w_sub(wide a, wide b)
     a.high = _mm256_sub_pd(a.high, b.high);
 #endif
     return a;
+}
+
+KERNEL wide w_load(const double *p)
+{
+#ifdef REAL_IS_FLOAT
+    return (wide){_mm256_loadu_pd(p), _mm256_loadu_pd(p + 4)};
+#else
+    return (wide){_mm256_loadu_pd(p)};
+#endif
 }
 
 KERNEL void w_store(double *p, wide a)
@@ -267,5 +290,5 @@ KERNEL vec v_max_positive(vec a, vec b)
     return _mm256_castsi256_ps(k_max(_mm256_castps_si256(a), _mm256_castps_si256(b)));
 }
 #else
-#include "num/kernels/float_keys.h"
+#include "num/kernels/float_keys_tmpl.h"
 #endif

@@ -22,6 +22,7 @@ typedef __mmask8 mask;
 #define COMPARE _mm512_cmp_pd_mask
 #endif
 
+#define REGISTERS 32
 #define KERNEL static inline __attribute__((always_inline))
 
 KERNEL mask first_lanes(ptrdiff_t n)
@@ -212,6 +213,23 @@ KERNEL double v_total(vec a)
 #endif
 }
 
+KERNEL void v_four_totals(const vec *a, double *total)
+{
+#ifdef REAL_IS_FLOAT
+    enum { EVEN = 0x88, ODD = 0xdd };
+    vec first = v_add(_mm512_shuffle_ps(a[0], a[1], EVEN), _mm512_shuffle_ps(a[0], a[1], ODD));
+    vec second = v_add(_mm512_shuffle_ps(a[2], a[3], EVEN), _mm512_shuffle_ps(a[2], a[3], ODD));
+    vec quarters = v_add(_mm512_shuffle_ps(first, second, EVEN), _mm512_shuffle_ps(first, second, ODD));
+    __m256 halves = _mm256_add_ps(_mm512_castps512_ps256(quarters), _mm512_extractf32x8_ps(quarters, 1));
+    __m128 all = _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
+    _mm256_storeu_pd(total, _mm256_cvtps_pd(all));
+#else
+    for (int i = 0; i < 4; i++) {
+        total[i] = v_total(a[i]);
+    }
+#endif
+}
+
 KERNEL wide w_sub(wide a, wide b)
 {
     a.low = _mm512_sub_pd(a.low, b.low);
@@ -219,6 +237,15 @@ KERNEL wide w_sub(wide a, wide b)
     a.high = _mm512_sub_pd(a.high, b.high);
 #endif
     return a;
+}
+
+KERNEL wide w_load(const double *p)
+{
+#ifdef REAL_IS_FLOAT
+    return (wide){_mm512_loadu_pd(p), _mm512_loadu_pd(p + 8)};
+#else
+    return (wide){_mm512_loadu_pd(p)};
+#endif
 }
 
 KERNEL void w_store(double *p, wide a)
@@ -274,5 +301,5 @@ KERNEL vec v_max_positive(vec a, vec b)
     return _mm512_castsi512_ps(k_max(_mm512_castps_si512(a), _mm512_castps_si512(b)));
 }
 #else
-#include "num/kernels/float_keys.h"
+#include "num/kernels/float_keys_tmpl.h"
 #endif

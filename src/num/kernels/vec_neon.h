@@ -24,6 +24,7 @@ typedef uint64x2_t mask;
 #define MASK_OP(name) name##_u64
 #endif
 
+#define REGISTERS 32
 #define KERNEL static inline __attribute__((always_inline))
 
 KERNEL mask m_first(ptrdiff_t n)
@@ -218,6 +219,19 @@ KERNEL double v_total(vec a)
 #endif
 }
 
+KERNEL void v_four_totals(const vec *a, double *total)
+{
+#ifdef REAL_IS_FLOAT
+    float32x4_t all = vpaddq_f32(vpaddq_f32(a[0], a[1]), vpaddq_f32(a[2], a[3]));
+    vst1q_f64(total, vcvt_f64_f32(vget_low_f32(all)));
+    vst1q_f64(total + 2, vcvt_f64_f32(vget_high_f32(all)));
+#else
+    for (int i = 0; i < 4; i++) {
+        total[i] = v_total(a[i]);
+    }
+#endif
+}
+
 KERNEL wide w_sub(wide a, wide b)
 {
     a.low = vsubq_f64(a.low, b.low);
@@ -225,6 +239,15 @@ KERNEL wide w_sub(wide a, wide b)
     a.high = vsubq_f64(a.high, b.high);
 #endif
     return a;
+}
+
+KERNEL wide w_load(const double *p)
+{
+#ifdef REAL_IS_FLOAT
+    return (wide){vld1q_f64(p), vld1q_f64(p + 2)};
+#else
+    return (wide){vld1q_f64(p)};
+#endif
 }
 
 KERNEL void w_store(double *p, wide a)
@@ -240,4 +263,4 @@ KERNEL void v_prefetch(const void *p)
     __builtin_prefetch(p, 0, 2);
 }
 
-#include "num/kernels/float_keys.h"
+#include "num/kernels/float_keys_tmpl.h"

@@ -21,6 +21,7 @@ typedef real vec;
 typedef unsigned mask;
 #define LANES 1
 
+#define REGISTERS 32
 #define KERNEL static inline
 
 KERNEL vec v_load(const void *p)
@@ -187,9 +188,23 @@ KERNEL double v_total(vec a)
     return (double)a;
 }
 
+/* The same of four vectors, in the precision of the lanes. */
+KERNEL void v_four_totals(const vec *a, double *total)
+{
+    for (int i = 0; i < 4; i++) {
+        total[i] = v_total(a[i]);
+    }
+}
+
 KERNEL wide w_sub(wide a, wide b)
 {
     return (wide){a.low - b.low};
+}
+
+/* LANES doubles */
+KERNEL wide w_load(const double *p)
+{
+    return (wide){*p};
 }
 
 /* LANES doubles */
@@ -204,4 +219,4 @@ KERNEL void v_prefetch(const void *p)
     __builtin_prefetch(p, 0, 2);
 }
 
-#include "num/kernels/float_keys.h"
+#include "num/kernels/float_keys_tmpl.h"

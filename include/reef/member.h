@@ -1,0 +1,95 @@
+/* One agent's part of a run, by itself: it adapts its model to its own data, says what to send, and combines what it is given. How rows
+ * get from agent to agent is the caller's business. With all rows of every round it has the bits of reef_run.
+ *
+ * One round:
+ *     phi = reef_member_adapt(member, round);            or reef_member_offer(member, phi), with a model of the caller's
+ *     row = reef_member_message(member, round, rows);    phi, unless the agent is malicious (tests)
+ *     reef_member_combine(member, round, rows, &error);  w = rule(rows)
+ *
+ * Only strategies that adapt before they send can be taken part in by one agent alone: diffusion with order=atc. */
+#ifndef REEF_MEMBER_H
+#define REEF_MEMBER_H
+
+#include <reef/agg.h>
+#include <reef/attack.h>
+#include <reef/problem.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For one thread at a time. */
+typedef struct reef_member reef_member;
+
+/* All objects must outlive the member; arrays and texts are copied. */
+typedef struct reef_member_setup {
+    size_t size; /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
+    const reef_problem *problem; /* NULL: models come from the caller */
+    const char *strategy;  /* how it adapts, for instance "diffusion:mu=0.05"; its step also tells mref its horizon */
+    const reef_agg *rule;  /* that combines */
+    ptrdiff_t agent;       /* this agent's number */
+    ptrdiff_t senders;     /* whom it hears, itself included */
+    const int32_t *sender; /* their numbers, ascending */
+    const double *weights; /* theirs, positive */
+    ptrdiff_t dimension;   /* numbers in a model; 0: the problem's */
+    reef_dtype dtype;      /* of rows and models; REEF_F32 with a problem */
+    double step_factor;    /* on the step size, as in reef_run_setup; 0: 1 */
+    ptrdiff_t repetition;  /* whose data; 0 without a problem */
+    const reef_attack *attack; /* tests: NULL: malicious agents send what honest ones would */
+    uint64_t seed;             /* of the attack's draws */
+    ptrdiff_t agents;          /* tests: agents in the network, of which... */
+    const bool *malicious;     /* ...these are malicious; NULL: nobody */
+} reef_member_setup;
+
+/* Makes a member at round 0. */
+REEF_API REEF_MUST_CHECK reef_status reef_member_create(reef_context *context, reef_member **member,
+                                                        const reef_member_setup *setup, reef_error *error);
+/* Accepts NULL, sets the pointer to NULL. */
+REEF_API void reef_member_destroy(reef_member **member);
+
+/* M. */
+REEF_API ptrdiff_t reef_member_dimension(const reef_member *member);
+/* Type of the numbers in its models. */
+REEF_API reef_dtype reef_member_dtype(const reef_member *member);
+/* The model w. */
+REEF_API const void *reef_member_model(const reef_member *member);
+/* Replaces the model, M finite numbers. */
+REEF_API void reef_member_set_model(reef_member *member, const void *model);
+
+/* phi = w - mu gradient, from the agent's own data of this round. Members without a problem have none: NULL. */
+REEF_API const void *reef_member_adapt(reef_member *member, int64_t round);
+/* Takes a model of the caller's as phi. */
+REEF_API void reef_member_offer(reef_member *member, const void *phi);
+/* What the agent sends in this round: phi, or what the attack says if it is malicious; NULL: nothing. rows: by sender, what it has heard in this round so far, NULL where nothing; only malicious agents look at them, and only
+ * at those of honest ones. */
+REEF_API const void *reef_member_message(reef_member *member, int64_t round, const void *const *rows);
+/* w = rule(rows), rows by sender as far as they have come (NULL: absent). The agent's own entry is not looked at: it is what
+ * reef_member_message said, or phi. If the rule cannot do with the rows, the status says so and w = phi. */
+REEF_API REEF_MUST_CHECK reef_status reef_member_combine(reef_member *member, int64_t round, const void *const *rows,
+                                                         reef_error *error);
+/* Likewise without an own row, for an agent that comes late; if it fails w stays as it is. */
+REEF_API REEF_MUST_CHECK reef_status reef_member_adopt(reef_member *member, int64_t round, const void *const *rows,
+                                                       reef_error *error);
+/* How much of each sender was in the last combination: its effective weight, and the share it would have had if all were trusted alike;
+ * both sum to one, or to 0 where nothing was combined. Either may be NULL. */
+REEF_API void reef_member_trust(const reef_member *member, double *share, double *fair);
+/* The seed of what the rule's memory draws (reef_state_set_seed), before the first round: tests, whose results must be reproducible. */
+REEF_API void reef_member_set_seed(reef_member *member, uint64_t seed);
+/* The rule's report on the last combination, by sender; valid until the next. */
+REEF_API const reef_report *reef_member_report(const reef_member *member);
+
+/* What it knows between two rounds (w, momentum, the rule's memory) as bytes, for a member created from the same setup on a machine of
+ * the same byte order. Loading fails without changing anything if the bytes are damaged or of another setup. The size
+ * changes as senders are heard. */
+REEF_API size_t reef_member_size(const reef_member *member);
+/* Writes the state to `bytes`. */
+REEF_API REEF_MUST_CHECK reef_status reef_member_save(const reef_member *member, void *bytes, size_t size,
+                                                      reef_error *error);
+/* Continues from a saved state; on failure nothing has changed. */
+REEF_API REEF_MUST_CHECK reef_status reef_member_load(reef_member *member, const void *bytes, size_t size,
+                                                      reef_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,4 @@
+"""python -m reef: the command."""
+from ._command import main
+
+main()

@@ -1,0 +1,132 @@
+"""A PyTorch model as a problem of an experiment:
+
+    def problem(agents, seed, width=8):
+        x, y, test_x, test_y = reef.data.digits()
+        parts = reef.data.split(y, agents, "dirichlet", seed=seed)
+        return reef.torch.Problem(lambda: make_model(width), torch.nn.functional.cross_entropy,
+                                  [(x[part], y[part]) for part in parts], test=(test_x, test_y), seed=seed)
+
+    reef.run("exp.yaml", problems={"mine": problem})         # problem: {kind: mine, width: 16}
+"""
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Optional, Sequence
+
+import numpy as np
+import torch
+
+from ._simulate import Array, Step
+
+try:
+    from torch.func import functional_call, grad, vmap
+except ImportError:  # before PyTorch 2
+    from functorch import grad, vmap  # type: ignore[no-redef]
+    from torch.nn.utils.stateless import functional_call  # type: ignore[no-redef]
+
+_drawing = threading.Lock()  # parameters are drawn from torch's global generator: by one thread at a time, else bits would depend on timing
+
+
+def _tensors(data: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Inputs and targets: a pair of arrays or tensors, a TensorDataset, or any data set of pairs."""
+    if hasattr(data, "tensors"):
+        data = data.tensors
+    elif not isinstance(data, (tuple, list)):
+        data = tuple(zip(*(data[i] for i in range(len(data)))))
+        data = tuple(torch.stack(part) if torch.is_tensor(part[0]) else torch.tensor(np.array(part)) for part in data)
+    inputs, targets = (part if torch.is_tensor(part) else torch.as_tensor(np.asarray(part)) for part in data)
+    if len(inputs) == 0 or len(inputs) != len(targets):
+        raise ValueError(f"{len(inputs)} inputs and {len(targets)} targets; each agent needs at least one of both")
+    return inputs, targets
+
+
+class Problem:
+    """What agents learn: a model, a loss, and a data set per agent.
+
+    make_model   makes the module; all agents start from the same parameters, drawn anew in every repetition
+    loss         loss(outputs, targets), the mean over a batch, as torch.nn.functional.cross_entropy
+    datasets     one per agent: (inputs, targets) as arrays or tensors, or a torch Dataset
+    test         the same for evaluation; None: the data of all agents
+    vectorize    all agents of a step in one call (vmap); None: if the model can. Models whose buffers change (BatchNorm) or that draw
+                 random numbers (dropout) cannot, and are asked agent by agent, in evaluation mode for their buffers
+
+    Whole-number targets are classes: accuracies are measured, and label flips turn y into classes - 1 - y. Batches are drawn with
+    replacement by (seed, agent, repetition, round, step). Parameters are those that require a gradient; buffers stay as make_model made
+    them. With torch.set_num_threads(1) the same seed gives the same bits.
+    """
+
+    def __init__(self, make_model: Callable[[], torch.nn.Module], loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+                 datasets: Sequence[Any], *, test: Optional[Any] = None, seed: int = 1, vectorize: Optional[bool] = None) -> None:
+        self.make_model, self.loss, self.seed = make_model, loss, seed
+        self.data = [_tensors(dataset) for dataset in datasets]
+        self.test = _tensors(test) if test is not None else tuple(torch.cat(part) for part in zip(*self.data))
+        self.model = self._fresh(0).eval()
+        self.shapes = {name: value.shape for name, value in self.model.named_parameters() if value.requires_grad}
+        self.dimension = sum(shape.numel() for shape in self.shapes.values())
+        self.samples = [len(targets) for _, targets in self.data]
+        whole = not (self.test[1].is_floating_point() or self.test[1].is_complex())
+        self.classes = 1 + max(int(targets.max()) for _, targets in [*self.data, self.test]) if whole else 0
+        self._single = grad(self._risk)
+        self._several = vmap(self._single)
+        self.vectorized = self._can_vectorize() if vectorize is None else vectorize
+
+    def _fresh(self, repetition: int) -> torch.nn.Module:
+        with _drawing, torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(np.random.SeedSequence([self.seed, repetition]).generate_state(1, np.uint64)[0] >> np.uint64(1)))
+            return self.make_model()
+
+    def _parts(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
+        pieces = flat.split([shape.numel() for shape in self.shapes.values()])
+        return {name: piece.reshape(shape) for (name, shape), piece in zip(self.shapes.items(), pieces)}
+
+    def _risk(self, flat: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return self.loss(functional_call(self.model, self._parts(flat), (inputs,)), targets)
+
+    def _can_vectorize(self) -> bool:
+        """Tried with two agents: vmap refuses what it cannot do."""
+        inputs, targets = self.data[0][0][:1], self.data[0][1][:1]
+        try:
+            found = self._several(torch.zeros(2, self.dimension), torch.stack([inputs] * 2), torch.stack([targets] * 2))
+            return found.shape == (2, self.dimension)
+        except Exception:  # noqa: BLE001 - whatever the model cannot do
+            return False
+
+    def start(self, repetition: int = 0) -> Array:
+        """Where everybody starts."""
+        parameters = dict(self._fresh(repetition).named_parameters())
+        found: Array = torch.cat([parameters[name].detach().reshape(-1) for name in self.shapes]).float().numpy()
+        return found
+
+    def _batch(self, agent: int, step: Step, flipped: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        inputs, targets = self.data[agent]
+        if step.size > 0:
+            chosen = torch.from_numpy(step.generator(self.seed, agent).integers(len(targets), size=step.size))
+            inputs, targets = inputs[chosen], targets[chosen]
+        return inputs, self.classes - 1 - targets if flipped and self.classes else targets
+
+    def gradient(self, models: Array, agents: Array, step: Step) -> Array:
+        """(n, M) gradients."""
+        flags = np.zeros(len(agents), bool) if step.flipped is None else step.flipped
+        batches = [self._batch(int(agent), step, bool(flag)) for agent, flag in zip(agents, flags)]
+        flat = torch.from_numpy(np.array(models))
+        if self.vectorized and len({len(targets) for _, targets in batches}) == 1:
+            found = self._several(flat, torch.stack([inputs for inputs, _ in batches]), torch.stack([targets for _, targets in batches]))
+        else:
+            found = torch.stack([self._single(row, *batch) for row, batch in zip(flat, batches)])
+        result: Array = found.detach().numpy()
+        return result
+
+    def evaluate(self, models: Array) -> dict[str, list[float]]:
+        """Loss and, of classifiers, accuracy over all test samples and over those of the class that fares worst."""
+        scores: dict[str, list[float]] = {"loss": [], **({"accuracy": [], "worst_accuracy": []} if self.classes else {})}
+        inputs, targets = self.test
+        with torch.no_grad():
+            for row in torch.from_numpy(np.array(models)):
+                outputs = functional_call(self.model, self._parts(row), (inputs,))
+                scores["loss"].append(float(self.loss(outputs, targets)))
+                if self.classes:
+                    right = outputs.reshape(len(targets), -1).argmax(1) == targets
+                    by_class = [float(right[targets == label].float().mean()) for label in targets.unique()]
+                    scores["accuracy"].append(float(right.float().mean()))
+                    scores["worst_accuracy"].append(min(by_class))
+        return scores

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Two tables of docs/network.md, by `reef swarm`:  net_tables.py REEF attacks|loss [--rounds N] [--seed N] [--only NAME,NAME]
+
+attacks  every attack of the product over the wire: 20 agents that all hear each other, 6 (30 % of the weight) or 9 (45 %) of them malicious
+loss     what it costs that 30 % of the messages are lost, with and without models of earlier rounds in the quorum: softmax and mlp on
+         digits, rules ref and mref
+
+A line is printed as soon as it is known. Reports and asserts nothing.
+"""
+import argparse, csv, math, subprocess, sys, tempfile
+from pathlib import Path
+
+LMS = {"problem": "{kind: lms, dimension: 10, noise: 0.01}", "strategy": "{kind: diffusion, mu: 0.1}"}
+# What one agent alone cannot do, done by the network instead: (attack of the experiment, options of the swarm).
+BY_NETWORK = {"two_faced": ("zero", ["--brokers", "2", "--two-faced", "1000"]), "late": ("zero", ["--late", "0.5", "--deadline", "1"])}
+PARAMETERS = {"additive": "additive:delta=1000"}
+# Nothing comes of these that could be used; beyond the quorum every round waits for the deadline.
+UNHEARD = {"nan": ["--deadline", "0.5"], "silent": ["--deadline", "0.5"]}
+
+
+def play(reef, settings, options=()):
+    """Row of summary.csv and the share of rounds alone; or the sentence of a refusal."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "trial.yaml")
+        file.write_text("".join(f"{key}: {value}\n" for key, value in {"name": "trial", "repetitions": 1, **settings}.items()))
+        try:
+            done = subprocess.run([reef, "swarm", file, "--no-figures", "-o", f"{folder}/out", *options], capture_output=True, text=True,
+                                  timeout=600)
+        except subprocess.TimeoutExpired:
+            return None, "longer than 600 s"
+        if done.returncode != 0:
+            return None, done.stderr.strip().splitlines()[-1].removeprefix("reef swarm: ")
+        with open(f"{folder}/out/summary.csv") as table:
+            row = next(csv.DictReader(table))
+        row["alone"] = float(done.stdout.split(" % of their rounds alone")[0].split()[-1])
+        return row, ""
+
+
+def attacks(reef, rounds, seed, only):
+    listed = subprocess.run([reef, "list", "attacks"], capture_output=True, text=True, check=True).stdout
+    names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
+    rules = ["ref", "mref"]
+    shares = [6, 9]
+    print("| attack | " + " | ".join(f"{rule}, {5 * n} %" for n in shares for rule in rules) + " |")
+    print("|---" * (1 + len(rules) * len(shares)) + "|", flush=True)
+    for name in only or ["nobody", *names]:
+        cells, note = [], ""
+        for n in shares:
+            for rule in rules:
+                attack, options = BY_NETWORK.get(name, (PARAMETERS.get(name, name), UNHEARD.get(name, [])))
+                settings = {**LMS, "agents": 20, "graph": "complete", "rule": rule, "rounds": rounds, "steady": rounds // 2, "seed": seed}
+                if name != "nobody":
+                    settings |= {"malicious": n, "attack": attack}
+                row, why = play(reef, settings, options)
+                value = float(row["msd_db"]) if row else math.nan
+                cells.append((f"{value:.1f}" + (f" (alone {row['alone']:.0f} %)" if row["alone"] >= 1 else "")) if row else "-")
+                note = note or why
+        print(f"| `{name}` | " + " | ".join(cells) + " |" + (f" <!-- {note} -->" if note else ""), flush=True)
+
+
+def loss(reef, rounds, seed, only):
+    ways = [("no loss", []), ("loss 30 %, `stale: 0`", ["--drop", "0.3", "--fresh"]), ("loss 30 %, `stale: 2`", ["--drop", "0.3"])]
+    print("| problem, rule, graph | " + " | ".join(name for name, _ in ways) + " |")
+    print("|---" * (1 + len(ways)) + "|", flush=True)
+    problems = {"softmax": "{kind: diffusion, mu: 0.5, batch: 16}", "mlp": "{kind: diffusion, mu: 0.1, batch: 16}"}
+    for kind, strategy in problems.items():
+        if only and kind not in only:
+            continue
+        for rule in ("ref", "mref"):
+            for graph, malicious in (("ring:k=2", 0), ("ring:k=4", 2)):
+                settings = {"problem": "{kind: %s, data: digits, partition: iid}" % kind, "strategy": strategy, "agents": 16, "graph": graph,
+                            "weights": "metropolis", "rule": rule, "rounds": rounds, "every": rounds // 20, "seed": seed}
+                if malicious:
+                    settings |= {"malicious": malicious, "attack": "sign_flip"}
+                cells = []
+                for _, options in ways:
+                    row, why = play(reef, settings, options)
+                    cells.append(f"{float(row['loss']):.4f}, {100 * float(row['accuracy']):.2f} % (alone {row['alone']:.1f} %)" if row else why)
+                print(f"| {kind}, `{rule}`, {graph}{', 2 malicious' if malicious else ''} | " + " | ".join(cells) + " |", flush=True)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("reef")
+    options.add_argument("table", choices=["attacks", "loss"])
+    options.add_argument("--rounds", type=int, default=200)
+    options.add_argument("--seed", type=int, default=3)
+    options.add_argument("--only", help="rows of these attacks or problems only", default="")
+    wanted = options.parse_args()
+    reef = str(Path(wanted.reef).resolve())
+    {"attacks": attacks, "loss": loss}[wanted.table](reef, wanted.rounds, wanted.seed, wanted.only.split(",") if wanted.only else [])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

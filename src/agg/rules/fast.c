@@ -1,0 +1,28 @@
+/* Between the public reef_span and the kernels. */
+#include "agg/rules/fast.h"
+
+rfi_span rfi_span_of(const reef_span *span)
+{
+    return (rfi_span){.rows = span->rows,
+                      .weights = span->equal ? NULL : span->a,
+                      .n = span->n,
+                      .count = span->count,
+                      .out = span->out,
+                      .scratch = span->scratch,
+                      .hard = span->hard};
+}
+
+rfi_kernel_report rfi_span_report(reef_span *span)
+{
+    span->reported = true;
+    span->marked = true;
+    return (rfi_kernel_report){
+        .share = span->share, .rejected = span->rejected, .none = span->none, .stride = span->count};
+}
+
+ptrdiff_t rfi_span_sum(reef_span *span)
+{
+    rfi_span inner = rfi_span_of(span);
+    span->fair = true;
+    return span->kernels->sum(&inner);
+}

@@ -1,0 +1,18 @@
+/* Between the public reef_span and the kernels. */
+#ifndef RFI_AGG_RULES_FAST_H
+#define RFI_AGG_RULES_FAST_H
+
+#include "num/kernels/kernels.h"
+
+#include <reef/rule.h>
+
+/* The same span in the words of the kernels; weights NULL when they are equal. */
+rfi_span rfi_span_of(const reef_span *span);
+
+/* The weighted mean, and its report: every row has its weight everywhere. */
+ptrdiff_t rfi_span_sum(reef_span *span);
+
+/* A report for the kernels that adds to what the span wants. */
+rfi_kernel_report rfi_span_report(reef_span *span);
+
+#endif

@@ -1,0 +1,68 @@
+/* MREF: what bounds a sender's share of the result, whatever it did before.
+ *
+ *   probation  a newcomer's weight grows with its age, and is full at the age of a typical sender or of the longest window;
+ *   balance    weights are mixed with those of the gate so far that half of the gate weight is left: nobody more than doubles its share of it;
+ *   absence    who was away for longer than is usual comes back with as much of its age as its memory is still worth. */
+#include "agg/rules/mref/mref.h"
+#include "num/order.h"
+
+#include <math.h>
+
+bool rfi_mref_left_out(const rfi_mref_params *params, rfi_mref_part part)
+{
+    return params->without == (int)part || params->without == RFI_MREF_ADDITIONS;
+}
+
+void rfi_mref_put_on_probation(const rfi_mref_round *round)
+{
+    const rfi_mref_view *view = round->recall;
+    int64_t longest = view->window[RFI_WINDOWS - 1];
+    double full = (double)(round->age < longest ? round->age : longest);
+    bool used = !rfi_mref_left_out(round->params, RFI_MREF_PROBATION);
+    for (ptrdiff_t l = 0; l < round->n; l++) {
+        view->by_age[l] = used ? fmin(1, (double)view->age[l] / full) : 1;
+        view->weight[l] *= view->by_age[l];
+    }
+}
+
+double rfi_mref_balance(const rfi_mref_round *round, const double *a)
+{
+    const rfi_mref_view *view = round->recall;
+    double gate = 0;
+    double held = 0;
+    for (ptrdiff_t l = 0; l < round->n; l++) {
+        gate += a[l] * view->gate[l];
+        held += a[l] * view->weight[l];
+    }
+    if (rfi_mref_left_out(round->params, RFI_MREF_BALANCE) || !(held < gate / 2)) {
+        return 0;
+    }
+    double mix = (gate / 2 - held) / (gate - held);
+    for (ptrdiff_t l = 0; l < round->n; l++) {
+        view->weight[l] += mix * (view->gate[l] - view->weight[l]);
+    }
+    return mix;
+}
+
+void rfi_mref_discount_absence(const reef_recall *recall, const rfi_mref_view *view)
+{
+    double *gaps = view->work;
+    ptrdiff_t known = 0;
+    for (ptrdiff_t l = 0; l < view->n; l++) {
+        if (recall->heard[l] > 0) {
+            gaps[known++] = (double)(view->rounds - recall->heard[l]);
+        }
+    }
+    double usual = known > 0 ? rfi_median(gaps, known, RFI_MEDIAN_LOWER) : 1;
+    for (ptrdiff_t l = 0; l < view->n; l++) {
+        double missed = recall->heard[l] > 0 ? (double)(view->rounds - recall->heard[l]) / usual - 1 : 0;
+        if (missed > RFI_MREF_SHORTEST) {
+            double left = (double)(recall->age[l] - 1) * exp2(-missed / (double)view->window[RFI_WINDOWS - 1]);
+            recall->age[l] = (left > 1 ? (int64_t)left : 1) + 1;
+            for (int j = 0; j < RFI_WINDOWS; j++) {
+                int64_t *judged = &view->traces[l].judged[j];
+                *judged = *judged < recall->age[l] - 1 ? *judged : recall->age[l] - 1;
+            }
+        }
+    }
+}

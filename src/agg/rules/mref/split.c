@@ -1,0 +1,261 @@
+/* MREF: colluders share a direction. Two groups along the first principal axis of the averages accepted so far, cut where that leaves
+ * the least variance; if they are far apart, the smaller one goes.
+ *
+ *   I = |mean_1 - mean_2| / pooled deviation;   the smaller group gets flat(I; u, 1.3 u)
+ *   u = 5 + 25 / n;   3 + 35 / n where honest agents differ for good (H = 1); between for H between
+ *
+ * The axis comes from the smaller of two Gram matrices (senders or numbers), by squaring it until its first eigenvector is all that is
+ * left; among many senders from a sample of them. */
+#include "agg/rules/mref/mref.h"
+#include "num/order.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The senders accepted so far. */
+typedef struct group {
+    const rfi_mref_view *recall;
+    ptrdiff_t *who; /* count */
+    ptrdiff_t count;
+    double *mean, *axis; /* D each */
+    double *along;       /* count: projections */
+} group;
+
+static double dot(const double *x, const double *y, ptrdiff_t count)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+static void find_mean(const group *g)
+{
+    ptrdiff_t numbers = g->recall->numbers;
+    memset(g->mean, 0, (size_t)numbers * sizeof *g->mean);
+    for (ptrdiff_t k = 0; k < g->count; k++) {
+        const double *x = g->recall->average + g->who[k] * numbers;
+        for (ptrdiff_t i = 0; i < numbers; i++) {
+            g->mean[i] += x[i] / (double)g->count;
+        }
+    }
+}
+
+/* axis = centred average of member k, as a place to put it. */
+static const double *centred(const group *g, ptrdiff_t k)
+{
+    ptrdiff_t numbers = g->recall->numbers;
+    const double *x = g->recall->average + g->who[k] * numbers;
+    for (ptrdiff_t i = 0; i < numbers; i++) {
+        g->axis[i] = x[i] - g->mean[i];
+    }
+    return g->axis;
+}
+
+/* Gram matrix of the numbers: D x D. */
+static void gram_of_numbers(const group *g, ptrdiff_t size, double *gram)
+{
+    ptrdiff_t numbers = g->recall->numbers;
+    memset(gram, 0, (size_t)(numbers * numbers) * sizeof *gram);
+    for (ptrdiff_t k = 0; k < size; k++) {
+        const double *x = centred(g, k * g->count / size);
+        for (ptrdiff_t i = 0; i < numbers; i++) {
+            for (ptrdiff_t m = 0; m < numbers; m++) {
+                gram[i * numbers + m] += x[i] * x[m];
+            }
+        }
+    }
+}
+
+/* Gram matrix of the members: size x size. */
+static void gram_of_members(const group *g, ptrdiff_t size, double *gram)
+{
+    ptrdiff_t numbers = g->recall->numbers;
+    for (ptrdiff_t k = 0; k < size; k++) {
+        const double *x = centred(g, k * g->count / size);
+        double from_mean = dot(x, g->mean, numbers);
+        for (ptrdiff_t m = 0; m <= k; m++) {
+            const double *y = g->recall->average + g->who[m * g->count / size] * numbers;
+            gram[k * size + m] = gram[m * size + k] = dot(x, y, numbers) - from_mean;
+        }
+    }
+}
+
+/* next = gram^2 / its trace; returns false when gram has rank one already, or vanishes. */
+static bool square(const double *gram, ptrdiff_t size, double *next)
+{
+    double trace = 0;
+    double squares = 0;
+    for (ptrdiff_t i = 0; i < size; i++) {
+        trace += gram[i * size + i];
+        squares += dot(gram + i * size, gram + i * size, size);
+    }
+    if (!(trace > 0) || squares >= trace * trace * (1 - 1e-15)) {
+        return false;
+    }
+    double factor = 1 / squares; /* the trace of gram^2 */
+    memset(next, 0, (size_t)(size * size) * sizeof *next);
+    for (ptrdiff_t i = 0; i < size; i++) {
+        for (ptrdiff_t k = 0; k < size; k++) {
+            double c = gram[i * size + k] * factor;
+            for (ptrdiff_t m = 0; m < size; m++) {
+                next[i * size + m] += c * gram[k * size + m];
+            }
+        }
+    }
+    return true;
+}
+
+/* First eigenvector, as the largest column of a high power; NULL if the matrix vanishes. */
+static const double *first_vector(double *gram, double *other, ptrdiff_t size)
+{
+    enum { SQUARINGS = 24 };
+    for (int step = 0; step < SQUARINGS && square(gram, size, other); step++) {
+        double *swap = gram;
+        gram = other;
+        other = swap;
+    }
+    ptrdiff_t best = 0;
+    for (ptrdiff_t i = 1; i < size; i++) {
+        best = gram[i * size + i] > gram[best * size + best] ? i : best;
+    }
+    return gram[best * size + best] > 0 ? gram + best * size : NULL;
+}
+
+/* axis = first principal axis of the members; false if they are all the same. */
+static bool find_axis(const group *g)
+{
+    const rfi_mref_view *recall = g->recall;
+    ptrdiff_t numbers = recall->numbers;
+    ptrdiff_t sample = g->count < RFI_MREF_SAMPLE ? g->count : RFI_MREF_SAMPLE;
+    bool by_numbers = numbers <= sample;
+    ptrdiff_t size = by_numbers ? numbers : sample;
+    double *gram = recall->matrix;
+    if (by_numbers) {
+        gram_of_numbers(g, g->count, gram);
+    } else {
+        gram_of_members(g, sample, gram);
+    }
+    const double *vector = first_vector(gram, gram + size * size, size);
+    if (!vector) {
+        return false;
+    }
+    if (by_numbers) {
+        memcpy(g->axis, vector, (size_t)numbers * sizeof *g->axis);
+        return true;
+    }
+    double *axis = recall->line + 2 * numbers;
+    memset(axis, 0, (size_t)numbers * sizeof *axis);
+    for (ptrdiff_t k = 0; k < sample; k++) {
+        const double *x = centred(g, k * g->count / sample);
+        for (ptrdiff_t i = 0; i < numbers; i++) {
+            axis[i] += vector[k] * x[i];
+        }
+    }
+    memcpy(g->axis, axis, (size_t)numbers * sizeof *axis);
+    return true;
+}
+
+static void project(const group *g)
+{
+    ptrdiff_t numbers = g->recall->numbers;
+    double from_mean = dot(g->mean, g->axis, numbers);
+    for (ptrdiff_t k = 0; k < g->count; k++) {
+        g->along[k] = dot(g->recall->average + g->who[k] * numbers, g->axis, numbers) - from_mean;
+    }
+}
+
+double rfi_mref_best_cut(const double *along, ptrdiff_t n, const ptrdiff_t *order, ptrdiff_t *cut)
+{
+    double total = 0;
+    double squares = 0;
+    for (ptrdiff_t k = 0; k < n; k++) {
+        total += along[k];
+        squares += along[k] * along[k];
+    }
+    double least = INFINITY;
+    double apart = 0;
+    double sum = along[order[0]];
+    *cut = 0;
+    for (ptrdiff_t k = RFI_MREF_SPLIT_GROUP; k <= n - RFI_MREF_SPLIT_GROUP; k++) {
+        sum += along[order[k - 1]];
+        double rest = total - sum;
+        double within = squares - sum * sum / (double)k - rest * rest / (double)(n - k);
+        if (within < least) {
+            least = within;
+            *cut = k;
+            apart = rest / (double)(n - k) - sum / (double)k;
+        }
+    }
+    return apart / sqrt(fmax(least, 1e-30 * squares) / (double)(n - 2));
+}
+
+/* Members: accepted by all so far, and not too young to tell. */
+static void list_members(group *g, const double *beta, const double *noise, const double *split)
+{
+    g->count = 0;
+    for (ptrdiff_t l = 0; l < g->recall->n; l++) {
+        if (fmin(beta[l], split[l]) > RFI_MREF_SPLIT_ACCEPTED && noise[l] <= RFI_MREF_SPLIT_NOISE) {
+            g->who[g->count++] = l;
+        }
+    }
+}
+
+/* u */
+static double bound_of(const rfi_mref_tolerance *tolerance, double spread, ptrdiff_t count)
+{
+    double n = (double)count;
+    return (1 - spread) * (RFI_MREF_SPLIT_APART + RFI_MREF_SPLIT_APART_FEW / n) +
+           spread * (tolerance->apart + tolerance->apart_few / n);
+}
+
+/* Lowers the smaller group; returns its weight, 1 if nothing was cut. */
+static double cut_group(const group *g, const ptrdiff_t *order, ptrdiff_t cut, double apart, double bound,
+                        double *split)
+{
+    if (2 * cut == g->count || apart < bound) {
+        return 1;
+    }
+    double left = rfi_mref_flat(apart, bound, RFI_MREF_SPLIT_NONE * bound);
+    bool first = 2 * cut < g->count;
+    for (ptrdiff_t k = first ? 0 : cut; k < (first ? cut : g->count); k++) {
+        ptrdiff_t l = g->who[order[k]];
+        split[l] = fmin(split[l], left);
+    }
+    return left;
+}
+
+double rfi_mref_split(const rfi_mref_round *round, double spread, const double *beta, const double *noise,
+                      double *split)
+{
+    const rfi_mref_view *recall = round->recall;
+    ptrdiff_t numbers = recall->numbers;
+    group g = {.recall = recall,
+               .who = recall->index,
+               .mean = recall->line,
+               .axis = recall->line + numbers,
+               .along = rfi_mref_work(round, 5)};
+    ptrdiff_t *order = recall->index + round->n;
+    double largest = 0;
+    for (int i = 0; i < RFI_MREF_SPLIT_CUTS; i++) {
+        ptrdiff_t cut = 0;
+        list_members(&g, beta, noise, split);
+        if (g.count < RFI_MREF_SPLIT_ROWS) {
+            break;
+        }
+        find_mean(&g);
+        if (!find_axis(&g)) {
+            break;
+        }
+        project(&g);
+        rfi_argsort(g.along, g.count, order, order + round->n);
+        double apart = rfi_mref_best_cut(g.along, g.count, order, &cut);
+        largest = fmax(largest, apart);
+        double bound = bound_of(round->tolerance, spread, g.count);
+        if (cut_group(&g, order, cut, apart, bound, split) > RFI_MREF_SPLIT_ACCEPTED) {
+            break;
+        }
+    }
+    return largest;
+}

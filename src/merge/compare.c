@@ -1,0 +1,93 @@
+/* What differs between two models. */
+#include "base/error.h"
+#include "io/file.h"
+#include "io/lines.h"
+#include "merge/model.h"
+
+#include <string.h>
+
+static bool same_shape(const rfi_tensor *a, const rfi_tensor *b)
+{
+    return a->rank == b->rank && (a->rank == 0 || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
+}
+
+enum { SHAPE_TEXT = 64 };
+
+static const char *show_shape(const rfi_tensor *tensor, char text[SHAPE_TEXT])
+{
+    size_t used = 0;
+    rfi_append(text, SHAPE_TEXT - 4, &used, "[");
+    for (ptrdiff_t i = 0; i < tensor->rank && used < SHAPE_TEXT - 4; i++) {
+        rfi_append(text, SHAPE_TEXT - 4, &used, i ? ", %td" : "%td", tensor->shape[i]);
+    }
+    used = used < SHAPE_TEXT - 4 ? used : SHAPE_TEXT - 5;
+    rfi_append(text, SHAPE_TEXT, &used, used == SHAPE_TEXT - 5 ? "..]" : "]");
+    return text;
+}
+
+reef_status rfi_tensor_match(const rfi_model *model, const rfi_tensor *a, const rfi_model *reference,
+                             const rfi_tensor *b, rfi_lenience allow, reef_error *error)
+{
+    char shown[RFI_SHOWN_SIZE];
+    char mine[SHAPE_TEXT];
+    char theirs[SHAPE_TEXT];
+    const char *path = rfi_path_show(model->path);
+    const char *other = rfi_path_show(reference->path);
+    bool real = rfi_type_is_real(a->type) && rfi_type_is_real(b->type);
+    if (a->type != b->type && !(allow.types && real)) {
+        return rfi_fail(error, REEF_E_FORMAT, "%s: tensor '%s' has type %s; in %s it has %s%s", path,
+                        rfi_shown(a->name, shown), rfi_safetensors_type(a->type), other, rfi_safetensors_type(b->type),
+                        real ? "; --cast gives the result one type" : "");
+    }
+    if (!same_shape(a, b)) {
+        return rfi_fail(error, REEF_E_FORMAT, "%s: tensor '%s' has shape %s; in %s it has %s", path,
+                        rfi_shown(a->name, shown), show_shape(a, mine), other, show_shape(b, theirs));
+    }
+    return REEF_OK;
+}
+
+/* The earlier name is the one that the other file lacks. */
+static reef_status fail_missing(const rfi_model *model, const rfi_model *reference, const rfi_tensor *alone, bool mine,
+                                reef_error *error)
+{
+    char shown[RFI_SHOWN_SIZE];
+    return rfi_fail(error, REEF_E_FORMAT, "%s: %s the tensor '%s'; %s %s", rfi_path_show(model->path),
+                    mine ? "has" : "lacks", rfi_shown(alone->name, shown), rfi_path_show(reference->path),
+                    mine ? "lacks it" : "has it");
+}
+
+static reef_status compare_format(const rfi_model *model, const rfi_model *reference, reef_error *error)
+{
+    const char *path = rfi_path_show(model->path);
+    const char *other = rfi_path_show(reference->path);
+    if (model->npy != reference->npy) {
+        return rfi_fail(error, REEF_E_FORMAT, "%s: is %s npy file; %s is %s", path, model->npy ? "an" : "no", other,
+                        model->npy ? "not" : "one");
+    }
+    if (model->fortran != reference->fortran) {
+        return rfi_fail(error, REEF_E_FORMAT, "%s: is in %s order; %s is not", path, model->fortran ? "Fortran" : "C",
+                        other);
+    }
+    return REEF_OK;
+}
+
+reef_status rfi_model_compare(const rfi_model *model, const rfi_model *reference, rfi_lenience allow, reef_error *error)
+{
+    reef_status status = compare_format(model, reference, error);
+    ptrdiff_t i = 0;
+    ptrdiff_t j = 0;
+    while (status == REEF_OK && (i < model->count || j < reference->count)) {
+        bool mine = i < model->count;
+        bool theirs = j < reference->count;
+        int order = mine && theirs ? rfi_tensor_compare(model->by_name[i], reference->by_name[j]) : mine ? -1 : 1;
+        if (order == 0) {
+            status = rfi_tensor_match(model, model->by_name[i], reference, reference->by_name[j], allow, error);
+        } else if (!allow.missing) {
+            return fail_missing(model, reference, order < 0 ? model->by_name[i] : reference->by_name[j], order < 0,
+                                error);
+        }
+        i += order <= 0;
+        j += order >= 0;
+    }
+    return status;
+}

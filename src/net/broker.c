@@ -1,0 +1,234 @@
+/* A nats-server of our own: started, given the streams of the run, and started again when it ends. */
+#include "net/broker.h"
+
+#include "base/error.h"
+#include "io/file.h"
+#include "net/agent.h"
+#include "net/keys.h"
+#include "net/link_nats.h"
+#include "net/notify.h"
+
+#include <reef/net.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct broker {
+    const reef_broker_options *options;
+    rfi_log log;
+    rfi_runfile file;
+    rfi_roster roster;
+    rfi_keys login; /* of the operator: drawn at every start, known to nobody else */
+    char program[RFI_PATH_SIZE];
+    char config[RFI_PATH_SIZE];
+    char listen[300];
+    char url[320];
+    pid_t child; /* 0: none */
+} broker;
+
+static void pause_briefly(void)
+{
+    (void)nanosleep(&(struct timespec){0, 50000000}, NULL);
+}
+
+static bool must_stop(const broker *b)
+{
+    return b->options->stop && *b->options->stop;
+}
+
+/* ---- the server ---- */
+
+static reef_status start_server(broker *b, reef_error *error)
+{
+    pid_t parent = getpid();
+    b->child = fork();
+    if (b->child < 0) {
+        b->child = 0;
+        return rfi_fail(error, REEF_E_ENGINE, "%s cannot be started: %s", b->program, strerror(errno));
+    }
+    if (b->child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent) {
+            _exit(1);
+        }
+        (void)execl(b->program, b->program, "-c", b->config, (char *)NULL);
+        _exit(127);
+    }
+    return REEF_OK;
+}
+
+/* Ends it; a server that does not obey within 5 s is killed. */
+static void stop_server(broker *b)
+{
+    enum { PAUSES = 100 };
+    if (!b->child) {
+        return;
+    }
+    (void)kill(b->child, SIGTERM);
+    for (int i = 0; i < PAUSES; i++) {
+        if (waitpid(b->child, NULL, WNOHANG) == b->child) {
+            b->child = 0;
+            return;
+        }
+        pause_briefly();
+    }
+    (void)kill(b->child, SIGKILL);
+    (void)waitpid(b->child, NULL, 0);
+    b->child = 0;
+}
+
+/* Whether it runs; reaps one that has ended. */
+static bool is_running(broker *b)
+{
+    if (b->child && waitpid(b->child, NULL, WNOHANG) == b->child) {
+        b->child = 0;
+    }
+    return b->child != 0;
+}
+
+static bool next_stream(void *user, ptrdiff_t index, char *name, char *body)
+{
+    const broker *b = user;
+    return rfi_stream_request(&b->roster, index, name, body);
+}
+
+/* Makes the streams as soon as the server listens. */
+static reef_status make_streams(broker *b, reef_error *error)
+{
+    enum { PAUSES = 600 };
+    reef_status status = REEF_E_ENGINE;
+    const rfi_nats_operator by = {.url = b->url, .login = &b->login, .authority = b->options->authority};
+    for (int i = 0; i < PAUSES && status == REEF_E_ENGINE && !must_stop(b); i++) {
+        if (!is_running(b)) {
+            return rfi_fail(error, REEF_E_ENGINE, "nats-server has ended; %s/server.log says why", b->options->store);
+        }
+        pause_briefly();
+        status = rfi_nats_make_streams(&by, next_stream, b, error);
+    }
+    return must_stop(b) ? REEF_OK : status;
+}
+
+/* ---- setting up ---- */
+
+/* HOST:PORT of the run file's broker. */
+static void default_listen(broker *b)
+{
+    const char *url = b->file.broker[0];
+    const char *host = strstr(url, "://");
+    (void)snprintf(b->listen, sizeof b->listen, "%s",
+                   b->options->listen ? b->options->listen : (host ? host + 3 : url));
+}
+
+static reef_status write_config(broker *b, reef_error *error)
+{
+    rfi_page page = {0};
+    const rfi_broker_setup setup = {.listen = b->listen,
+                                    .store = b->options->store,
+                                    .certificate = b->options->certificate,
+                                    .private_key = b->options->private_key,
+                                    .operator_login = &b->login};
+    reef_status status = rfi_broker_config(&b->roster, &setup, &page, error);
+    if (status == REEF_OK && b->options->print) {
+        b->options->tell(b->options->user, page.text);
+    } else if (status == REEF_OK) {
+        status = rfi_file_write(NULL, b->config, &(rfi_piece){page.text, page.size}, 1, error);
+    }
+    rfi_page_free(&page);
+    return status;
+}
+
+static reef_status prepare(broker *b, reef_error *error)
+{
+    unsigned char seed[RFI_KEY_BYTES];
+    const char *scheme = b->options->certificate ? "tls" : "nats";
+    reef_status status = rfi_runfile_load(NULL, b->options->run_file, &b->file, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    status = rfi_roster_create(NULL, &b->file, &b->roster, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    default_listen(b);
+    (void)snprintf(b->url, sizeof b->url, "%s://%s", scheme, b->listen);
+    if (!b->options->certificate && !rfi_is_loopback(b->url)) {
+        return rfi_fail(error, REEF_E_ARG, "a broker for other machines needs --cert and --private-key");
+    }
+    if (!b->options->print && mkdir(b->options->store, S_IRWXU) != 0 && errno != EEXIST) {
+        return rfi_fail(error, REEF_E_FILE, "%s: %s", rfi_path_show(b->options->store), strerror(errno));
+    }
+    if (!rfi_broker_find(b->program, sizeof b->program)) {
+        return rfi_fail(error, REEF_E_FILE,
+                        "nats-server was not found: install it, or set REEF_NATS_SERVER to its path");
+    }
+    if (snprintf(b->config, sizeof b->config, "%s/server.conf", b->options->store) >= (int)sizeof b->config) {
+        return rfi_fail(error, REEF_E_FILE, "the path of the store is too long");
+    }
+    rfi_random(seed, sizeof seed);
+    rfi_keys_derive(&b->login, seed, RFI_KEY_LOGIN);
+    rfi_wipe(seed, sizeof seed);
+    return write_config(b, error);
+}
+
+/* Until it is told to end. Streams in memory are gone after a restart, so all are made anew, which those on the disk do not mind. */
+static reef_status supervise(broker *b, reef_error *error)
+{
+    enum { TRIES = 5 };
+    double last = 0;
+    int quick = 0; /* ends in a row shortly after a start */
+    while (!must_stop(b)) {
+        if (is_running(b)) {
+            rfi_notify_alive(rfi_now());
+            pause_briefly();
+            continue;
+        }
+        quick = rfi_now() - last < 10 ? quick + 1 : 0;
+        last = rfi_now();
+        if (quick > TRIES) {
+            return rfi_fail(error, REEF_E_ENGINE, "nats-server ends again and again; %s/server.log says why",
+                            b->options->store);
+        }
+        reef_status status = start_server(b, error);
+        if (status == REEF_OK) {
+            status = make_streams(b, error);
+        }
+        if (status != REEF_OK && b->child) {
+            return status;
+        }
+        if (b->child && !must_stop(b)) {
+            rfi_notify("READY=1");
+            RFI_LOG(&b->log, REEF_LOG_INFO, "ready", RFI_LOG_TEXT("run", b->file.run), RFI_LOG_TEXT("url", b->url),
+                    RFI_LOG_NUMBER("agents", b->file.agents));
+        }
+    }
+    return REEF_OK;
+}
+
+reef_status reef_net_broker(const reef_broker_options *options, reef_error *error)
+{
+    broker b = {.options = options, .log = {options->log, options->level, options->tell, options->user}};
+    reef_status status = rfi_check_size(options->size, sizeof *options, "reef_broker_options", error);
+    if (status == REEF_OK) {
+        status = rfi_crypto_start(error);
+    }
+    if (status != REEF_OK) {
+        return status;
+    }
+    status = prepare(&b, error);
+    if (status == REEF_OK && !options->print) {
+        status = supervise(&b, error);
+    }
+    rfi_notify("STOPPING=1");
+    stop_server(&b);
+    rfi_wipe(&b.login, sizeof b.login);
+    rfi_roster_free(&b.roster);
+    rfi_runfile_free(&b.file);
+    return status;
+}

@@ -1,0 +1,199 @@
+/* What the server is told: who may log in, what each may say and hear, and the streams.
+ *
+ * Permissions are lists of what is allowed. An agent publishes under its own number and asks the store about its neighbours; both forms of
+ * the request are listed, since the server that has the store cuts the domain off before it looks at permissions, and a leaf does not. */
+#include "net/broker.h"
+
+#include "base/error.h"
+#include "net/echo.h"
+#include "net/fetch.h"
+#include "net/keys.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void rfi_page_add(rfi_page *page, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int more = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    size_t need = page->size + (size_t)(more > 0 ? more : 0) + 1;
+    if (need > page->room) {
+        char *larger = realloc(page->text, 2 * need);
+        if (!larger) {
+            page->failed = true;
+            return;
+        }
+        page->text = larger;
+        page->room = 2 * need;
+    }
+    if (page->failed || more < 0) {
+        page->failed = true;
+        return;
+    }
+    va_start(list, format);
+    (void)vsnprintf(page->text + page->size, page->room - page->size, format, list);
+    va_end(list);
+    page->size += (size_t)more;
+}
+
+void rfi_page_free(rfi_page *page)
+{
+    free(page->text);
+    *page = (rfi_page){0};
+}
+
+/* ---- permissions ---- */
+
+static void allow_get(rfi_page *p, const char *run, char kind, unsigned long agent)
+{
+    rfi_page_add(p, ", \"$JS.API.DIRECT.GET.reef-%s-%c-%lu\", \"$JS.reef.API.DIRECT.GET.reef-%s-%c-%lu\"", run, kind,
+                 agent, run, kind, agent);
+}
+
+static void add_agent(rfi_page *p, const rfi_roster *r, ptrdiff_t k)
+{
+    rfi_neighbour list[RFI_NEIGHBOURS_MAX];
+    double own = 0;
+    char key[RFI_KEY_TEXT];
+    const char *run = r->file->run;
+    ptrdiff_t count = rfi_roster_neighbours(r, k, list, &own);
+    rfi_key_print(key, RFI_LETTER_LOGIN, r->file->participants[k].login);
+    rfi_page_add(p,
+                 "    { nkey: %s, permissions: {\n      publish: { allow: [\"reef.%s.s.%td.*\", \"reef.%s.p.%td.*.*\", "
+                 "\"reef.%s.e.%td\", \"reef.%s.x.%td\", \"reef.%s.t.%td\"",
+                 key, run, k, run, k, run, k, run, k, run, k);
+    for (ptrdiff_t l = -1; l < count; l++) {
+        unsigned long agent = l < 0 ? (unsigned long)k : list[l].agent;
+        allow_get(p, run, 's', agent);
+        allow_get(p, run, 'p', agent);
+    }
+    rfi_page_add(
+        p, "] },\n      subscribe: { allow: [\"_%s.%td.*.>\", \"reef.%s.s.%td.*\", \"reef.%s.x.*\", \"reef.%s.c\"", run,
+        k, run, k, run, run);
+    for (ptrdiff_t l = 0; l < count; l++) {
+        unsigned long agent = list[l].agent;
+        rfi_page_add(p, ", \"reef.%s.s.%lu.*\", \"reef.%s.e.%lu\"", run, agent, run, agent);
+    }
+    uint32_t witnesses[RFI_WITNESSES_MAX];
+    ptrdiff_t others = rfi_roster_witnesses(r, k, witnesses);
+    for (ptrdiff_t i = 0; i < others; i++) {
+        rfi_page_add(p, ", \"reef.%s.e.%lu\"", run, (unsigned long)witnesses[i]);
+    }
+    rfi_page_add(p, "] } } }\n");
+}
+
+static void add_observer(rfi_page *p, const rfi_runfile *file, const rfi_participant *who)
+{
+    char key[RFI_KEY_TEXT];
+    rfi_key_print(key, RFI_LETTER_LOGIN, who->login);
+    rfi_page_add(p,
+                 "    { nkey: %s, permissions: { publish: { deny: \">\" }, subscribe: { allow: [\"reef.%s.t.*\", "
+                 "\"reef.%s.x.*\", \"reef.%s.c\"] } } }\n",
+                 key, file->run, file->run, file->run);
+}
+
+/* Paths go into quotes, where two characters mean something else. */
+static bool is_plain(const char *path)
+{
+    for (const char *at = path; *at; at++) {
+        if (*at == '"' || *at == '\\' || (unsigned char)*at < ' ') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_limits(rfi_page *p, const rfi_roster *r, const rfi_broker_setup *s)
+{
+    double agents = (double)r->file->agents;
+    double disk = agents * (double)rfi_stream_slots(r) + 64e6;
+    double memory = agents * (double)rfi_stream_chunks(r) + 64e6;
+    rfi_page_add(p,
+                 "listen: \"%s\"\nserver_name: \"reef-%s\"\nlogfile: \"%s/server.log\"\npid_file: \"%s/server.pid\"\n"
+                 "jetstream { store_dir: \"%s\", domain: reef, max_mem: %.0f, max_file: %.0f }\n"
+                 "max_payload: 1048576\nwrite_deadline: \"2s\"\nping_interval: \"10s\"\nping_max: 2\n"
+                 "max_connections: %td\nmax_subscriptions: 1024\n",
+                 s->listen, r->file->run, s->store, s->store, s->store, memory, disk, 4 * r->file->agents + 64);
+    if (s->certificate) {
+        rfi_page_add(p, "tls { cert_file: \"%s\", key_file: \"%s\" }\n", s->certificate, s->private_key);
+    }
+}
+
+reef_status rfi_broker_config(const rfi_roster *r, const rfi_broker_setup *s, rfi_page *p, reef_error *error)
+{
+    char key[RFI_KEY_TEXT];
+    if (!is_plain(s->store) || !is_plain(s->listen) || (s->certificate && !is_plain(s->certificate)) ||
+        (s->private_key && !is_plain(s->private_key))) {
+        return rfi_fail(error, REEF_E_ARG, "quotes, backslashes and control characters cannot be in paths of a broker");
+    }
+    add_limits(p, r, s);
+    rfi_key_print(key, RFI_LETTER_LOGIN, s->operator_login->public_key);
+    rfi_page_add(p, "authorization {\n  timeout: 20\n  users: [\n    { nkey: %s }\n", key);
+    for (ptrdiff_t k = 0; k < r->file->agents; k++) {
+        if (!r->file->participants[k].removed) {
+            add_agent(p, r, k);
+        }
+    }
+    for (ptrdiff_t i = 0; i < r->file->observers; i++) {
+        add_observer(p, r->file, &r->file->observer[i]);
+    }
+    rfi_page_add(p, "  ]\n}\n");
+    return p->failed ? rfi_fail(error, REEF_E_NOMEM, "no memory for the configuration of the server") : REEF_OK;
+}
+
+/* ---- streams ---- */
+
+size_t rfi_stream_slots(const rfi_roster *r)
+{
+    enum { FRAMES = 2048, LEAST = 4 << 20, MOST = 64 << 20 };
+    size_t frame = RFI_MANIFEST_BYTES + 128 + (rfi_shape_chunks(&r->shape) ? 0 : rfi_shape_bytes(&r->shape));
+    size_t bytes = FRAMES * frame;
+    bytes = bytes < LEAST ? LEAST : bytes;
+    return bytes > MOST ? MOST : bytes;
+}
+
+size_t rfi_stream_chunks(const rfi_roster *r)
+{
+    enum { MODELS = 5, ABOUT = 256, SLACK = 1 << 16 }; /* ABOUT: what the server keeps with each message */
+    size_t chunks = rfi_shape_chunks(&r->shape);
+    return chunks ? MODELS * (rfi_shape_bytes(&r->shape) + chunks * (RFI_HASH_BYTES + ABOUT) + ABOUT) + SLACK : 0;
+}
+
+static void slots_body(const rfi_roster *r, ptrdiff_t k, const char *name, char body[RFI_STREAM_BODY])
+{
+    double age = fmax(10, 4 * r->file->deadline) * 1e9;
+    (void)snprintf(
+        body, RFI_STREAM_BODY,
+        "{\"name\":\"%s\",\"subjects\":[\"reef.%s.s.%td.*\"],\"storage\":\"file\",\"max_msgs_per_subject\":1,"
+        "\"discard\":\"new\",\"discard_new_per_subject\":true,\"max_age\":%.0f,\"max_bytes\":%zu,"
+        "\"deny_delete\":true,\"deny_purge\":true,\"allow_direct\":true}",
+        name, r->file->run, k, age, rfi_stream_slots(r));
+}
+
+static void chunks_body(const rfi_roster *r, ptrdiff_t k, const char *name, char body[RFI_STREAM_BODY])
+{
+    (void)snprintf(
+        body, RFI_STREAM_BODY,
+        "{\"name\":\"%s\",\"subjects\":[\"reef.%s.p.%td.*.*\"],\"storage\":\"memory\",\"max_msgs_per_subject\":1,"
+        "\"discard\":\"old\",\"max_bytes\":%zu,\"allow_direct\":true}",
+        name, r->file->run, k, rfi_stream_chunks(r));
+}
+
+bool rfi_stream_request(const rfi_roster *r, ptrdiff_t index, char name[RFI_STREAM_NAME], char body[RFI_STREAM_BODY])
+{
+    bool chunked = rfi_stream_chunks(r) > 0;
+    ptrdiff_t per_agent = chunked ? 2 : 1;
+    ptrdiff_t k = index / per_agent;
+    if (k >= r->file->agents) {
+        return false;
+    }
+    bool slots = index % per_agent == 0;
+    (void)snprintf(name, RFI_STREAM_NAME, "reef-%s-%c-%td", r->file->run, slots ? 's' : 'p', k);
+    (slots ? slots_body : chunks_body)(r, k, name, body);
+    return true;
+}

@@ -1,0 +1,78 @@
+/* Where the server is. */
+#include "net/broker.h"
+
+#include <reef/net.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool is_program(const char *path)
+{
+    return access(path, X_OK) == 0;
+}
+
+static bool on_the_path(const char *name, char *path, size_t size)
+{
+    const char *folders = getenv("PATH");
+    while (folders && *folders) {
+        int length = (int)strcspn(folders, ":");
+        if (length > 0 && snprintf(path, size, "%.*s/%s", length, folders, name) < (int)size && is_program(path)) {
+            return true;
+        }
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+bool rfi_broker_find(char *path, size_t size)
+{
+    const char *named = getenv("REEF_NATS_SERVER");
+    if (named && named[0]) {
+        return snprintf(path, size, "%s", named) < (int)size && is_program(path);
+    }
+    /* Debian's folder is often not on the PATH of users. */
+    return on_the_path("nats-server", path, size) ||
+           (snprintf(path, size, "/usr/sbin/nats-server") < (int)size && is_program(path));
+}
+
+/* The first line that `path -v` prints: "nats-server: v2.9.10". */
+static bool ask_version(const char *path, int *major, int *minor)
+{
+    int ends[2];
+    char line[128] = "";
+    if (pipe(ends) != 0) {
+        return false;
+    }
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)execl(path, path, "-v", (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    ssize_t size = child > 0 ? read(ends[0], line, sizeof line - 1) : -1;
+    (void)close(ends[0]);
+    if (child > 0) {
+        (void)waitpid(child, NULL, 0);
+    }
+    const char *number = size > 0 ? strstr(line, ": v") : NULL;
+    if (!number) {
+        return false;
+    }
+    char *end = NULL;
+    *major = (int)strtol(number + 3, &end, 10);
+    *minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
+    return true;
+}
+
+bool reef_net_server(char *path, size_t size, int *major, int *minor)
+{
+    *major = *minor = 0;
+    return rfi_broker_find(path, size) && ask_version(path, major, minor);
+}

@@ -1,0 +1,87 @@
+/* reef dash RUN: the page of a run under way, as one of its observers sees it. */
+#include "net/dash_live.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+reef_status rfi_live_open(rfi_live *live, const rfi_live_setup *setup, reef_error *error)
+{
+    *live = (rfi_live){0};
+    if (setup->record) {
+        live->record = fopen(setup->record, "wxe");
+        if (!live->record) {
+            return rfi_fail(error, REEF_E_FILE, "%.200s: %s", setup->record, strerror(errno));
+        }
+    }
+    reef_status status = rfi_dash_create(&live->dash, 0, live->record, error);
+    rfi_watch_setup watch = setup->watch;
+    watch.dash = live->dash;
+    if (status == REEF_OK) {
+        status = rfi_watch_open(&live->watch, &watch, error);
+    }
+    if (status == REEF_OK && setup->serve) {
+        status = rfi_dash_serve(&live->server, live->dash, setup->port, false, error);
+    }
+    if (status != REEF_OK) {
+        rfi_live_close(live);
+    }
+    return status;
+}
+
+void rfi_live_tend(rfi_live *live)
+{
+    if (live->server) {
+        rfi_dash_wake(live->server);
+    }
+}
+
+int rfi_live_port(const rfi_live *live)
+{
+    return live->server ? rfi_dash_port(live->server) : 0;
+}
+
+void rfi_live_close(rfi_live *live)
+{
+    rfi_watch_close(&live->watch);
+    if (live->server) {
+        rfi_dash_stop(&live->server);
+    }
+    rfi_dash_destroy(&live->dash);
+    if (live->record) {
+        (void)fclose(live->record);
+    }
+    *live = (rfi_live){0};
+}
+
+reef_status rfi_dash_live(const reef_dash_options *o, reef_error *error)
+{
+    rfi_live live;
+    char line[120];
+    const rfi_live_setup setup = {
+        .watch = {.run_file = o->run_file, .key = o->key, .coordinator = o->coordinator, .authority = o->authority},
+        .serve = true,
+        .port = o->port,
+        .record = o->record};
+    reef_status status = rfi_live_open(&live, &setup, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    (void)snprintf(line, sizeof line, "http://127.0.0.1:%d/ shows the run; Ctrl-C ends this", rfi_live_port(&live));
+    if (o->tell) {
+        o->tell(o->user, line);
+    }
+    while (status == REEF_OK && (!o->stop || !*o->stop)) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
+        rfi_live_tend(&live);
+        if (rfi_watch_refused(live.watch)) {
+            status =
+                rfi_fail(error, REEF_E_ORDER, "the broker refuses the observer's login: is its run file the same?");
+        }
+    }
+    rfi_live_close(&live);
+    return status;
+}

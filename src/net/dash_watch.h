@@ -1,0 +1,27 @@
+/* Watching a run as one of its observers: STATUS frames and proofs of all agents, verified, become lines of the live page. */
+#ifndef RFI_NET_DASH_WATCH_H
+#define RFI_NET_DASH_WATCH_H
+
+#include "net/dash.h"
+
+typedef struct rfi_watch_setup {
+    const char *run_file;
+    const char *key;         /* of an observer of the run file */
+    const char *coordinator; /* identity that must have signed the run file; NULL: whoever did */
+    const char *authority;   /* certificates that brokers' are signed with; NULL: the system's */
+    rfi_dash *dash;          /* gets the lines; must outlive the watch */
+} rfi_watch_setup;
+
+typedef struct rfi_watch rfi_watch;
+/* Puts what the run file says, and listens at all brokers from now on. */
+reef_status rfi_watch_open(rfi_watch **watch, const rfi_watch_setup *setup, reef_error *error);
+/* A message as it comes from a broker; on any thread. */
+void rfi_watch_hear(rfi_watch *watch, const char *subject, const unsigned char *bytes, size_t size);
+/* Seconds since it was opened: the time of its lines. */
+double rfi_watch_time(const rfi_watch *watch);
+/* All brokers refuse the observer's login. */
+bool rfi_watch_refused(rfi_watch *watch);
+/* Accepts NULL, sets the pointer to NULL. */
+void rfi_watch_close(rfi_watch **watch);
+
+#endif

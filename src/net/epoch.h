@@ -1,0 +1,14 @@
+/* Epochs: a run file may be followed by another one of the same coordinator, with agents added at the end or removed, another graph, other
+ * weights, another F, deadline and brokers. Everything else stays: what was signed and learned before keeps its meaning. */
+#ifndef RFI_NET_EPOCH_H
+#define RFI_NET_EPOCH_H
+
+#include "net/runfile.h"
+
+/* Rounds between what is current and the first round of a new epoch, so that everybody has the file in time. */
+enum { RFI_EPOCH_NOTICE = 10 };
+
+/* Whether `next` may follow `file`: the epoch after it. Otherwise a sentence. */
+reef_status rfi_epoch_follows(const rfi_runfile *file, const rfi_runfile *next, reef_error *error);
+
+#endif

@@ -1,0 +1,71 @@
+/* Assembling one large model from chunks that anybody may have sent, against the hashes its sender signed.
+ *
+ * A chunk message is round u64, number u32, zero u32, then the bytes. The round tells "the ring of chunks has moved on" from "the
+ * bytes are wrong". The index (RFI_CHUNK_INDEX) comes first: its hash is the root in the manifest, and it holds the hash of each
+ * chunk. Nothing is written into the model before its hash is right, and nothing is allocated here. */
+#ifndef RFI_NET_FETCH_H
+#define RFI_NET_FETCH_H
+
+#include "net/frame.h"
+
+#define RFI_CHUNK_HEAD_BYTES 16
+/* Rounds whose chunks the store keeps: each round takes the place of the one so many before it. */
+#define RFI_RING 4
+#define RFI_CHUNK_INDEX UINT32_C(0xFFFFFFFF)
+/* Requests under way for one model. */
+#define RFI_FLIGHTS 4
+/* Seconds after which a request counts as lost. */
+#define RFI_FLIGHT_SECONDS 1.0
+
+typedef struct rfi_flight {
+    bool used;
+    uint32_t number;
+    double since; /* seconds on the caller's clock */
+} rfi_flight;
+
+typedef struct rfi_fetch {
+    unsigned char *model; /* where the chunks go: rfi_shape_bytes */
+    unsigned char *index; /* RFI_HASH_BYTES per chunk */
+    unsigned char *have;  /* a byte per chunk: 1 if it is there and right */
+    size_t bytes;
+    uint32_t chunk;
+    uint32_t chunks;
+    uint64_t round;
+    unsigned char root[RFI_HASH_BYTES];
+    bool active;
+    bool indexed;
+    uint32_t missing; /* chunks not there yet */
+    uint32_t next;    /* chunks below it were asked for at least once */
+    rfi_flight flights[RFI_FLIGHTS];
+} rfi_fetch;
+
+/* How a chunk message was taken. */
+typedef enum rfi_taken {
+    RFI_TAKEN_PART, /* right, and more is missing */
+    RFI_TAKEN_DONE, /* right, and the model is complete */
+    RFI_TAKEN_NONE, /* not asked for, or there already: ignored */
+    RFI_TAKEN_BAD,  /* wrong size or hash; asked for again when the request has timed out */
+    RFI_TAKEN_GONE, /* the ring has moved on: the fetch has ended */
+} rfi_taken;
+
+/* Sets up memory for models of a shape that is not inline; the caller keeps owning it. */
+void rfi_fetch_init(rfi_fetch *fetch, const rfi_shape *shape, unsigned char *model, unsigned char *index,
+                    unsigned char *have);
+/* Begins anew with a verified head that fits the shape. */
+void rfi_fetch_begin(rfi_fetch *fetch, const rfi_head *head);
+void rfi_fetch_stop(rfi_fetch *fetch);
+/* The next number to ask for, if any: marks it as under way since `now`. */
+bool rfi_fetch_want(rfi_fetch *fetch, double now, uint32_t *number);
+/* Requests under way that have not timed out. */
+int rfi_fetch_flying(const rfi_fetch *fetch, double now);
+/* Takes a hostile chunk message. */
+rfi_taken rfi_fetch_take(rfi_fetch *fetch, const unsigned char *message, size_t size);
+
+/* The sender's side. The index of a model, RFI_HASH_BYTES x chunks, and its root. */
+void rfi_fetch_index(const rfi_shape *shape, const unsigned char *model, unsigned char *index,
+                     unsigned char root[RFI_HASH_BYTES]);
+/* Bytes of chunk `number` of a model, and where they begin. */
+size_t rfi_fetch_part(size_t bytes, uint32_t chunk, uint32_t number, size_t *begin);
+void rfi_chunk_head(unsigned char head[RFI_CHUNK_HEAD_BYTES], uint64_t round, uint32_t number);
+
+#endif

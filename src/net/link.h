@@ -1,0 +1,56 @@
+/* The way to the brokers, as a table of operations: NATS in link_nats.c, a simulated network in tests/net. Nothing that comes
+ * through it is trusted. */
+#ifndef RFI_NET_LINK_H
+#define RFI_NET_LINK_H
+
+#include <reef/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum rfi_topic_kind {
+    RFI_TOPIC_SLOT,   /* frames of an agent, one place per round, write-once as far as the broker keeps its word */
+    RFI_TOPIC_CHUNK,  /* parts of large models: a ring of RFI_RING (net/fetch.h) rounds */
+    RFI_TOPIC_EVENT,  /* hello, good-bye and echoes; not stored */
+    RFI_TOPIC_PROOF,  /* proofs against two-faced senders */
+    RFI_TOPIC_STATUS, /* what an agent says about itself, for observers; not stored */
+} rfi_topic_kind;
+
+typedef struct rfi_topic {
+    rfi_topic_kind kind;
+    uint32_t agent;
+    uint64_t round;  /* slots and chunks */
+    uint32_t number; /* chunks */
+    bool exact;      /* a slot that is asked for: that of the round, not the newest */
+} rfi_topic;
+
+typedef enum rfi_message_kind {
+    RFI_MESSAGE_DATA,   /* published or stored bytes */
+    RFI_MESSAGE_ABSENT, /* the store has nothing under the topic asked for */
+    RFI_MESSAGE_UP,     /* connected, or connected again: what was published may have been lost */
+} rfi_message_kind;
+
+typedef struct rfi_message {
+    rfi_message_kind kind;
+    rfi_topic topic;
+    const unsigned char *bytes; /* until the next call of poll */
+    size_t size;
+} rfi_message;
+
+typedef struct rfi_netlink rfi_netlink;
+
+typedef struct rfi_netlink_ops {
+    /* Sends, or does not: nothing is promised, so nothing is returned. Copies the bytes. */
+    void (*publish)(rfi_netlink *link, const rfi_topic *topic, const void *bytes, size_t size);
+    /* Asks the store: for the newest slot of an agent, unless the topic wants it exact; for a chunk that very one. */
+    void (*get)(rfi_netlink *link, const rfi_topic *topic);
+    /* The next message, if there is one; never waits. */
+    bool (*poll)(rfi_netlink *link, rfi_message *message);
+} rfi_netlink_ops;
+
+/* The first member of every link. */
+struct rfi_netlink {
+    const rfi_netlink_ops *ops;
+};
+
+#endif

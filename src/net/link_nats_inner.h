@@ -1,0 +1,72 @@
+/* What the files of the link through NATS share. libnats is known to link_nats*.c alone, by this header. */
+#ifndef RFI_NET_LINK_NATS_INNER_H
+#define RFI_NET_LINK_NATS_INNER_H
+
+#include "net/link_nats.h"
+#include "net/link_nats_subject.h"
+
+#include <nats/nats.h>
+#include <pthread.h>
+
+enum { RFI_NATS_QUEUE = 8, RFI_NATS_ANSWERS = 64, RFI_NATS_REVIVALS = 10 };
+
+/* Messages not yet polled: a ring. */
+typedef struct rfi_nats_queue {
+    natsMsg *messages[RFI_NATS_ANSWERS];
+    int room; /* places used of the array */
+    int first, count;
+} rfi_nats_queue;
+
+/* What a callback of a subscription is for. */
+typedef struct rfi_nats_source {
+    struct rfi_nats_link *link;
+    uint32_t agent;
+    rfi_nats_queue waiting; /* models */
+    rfi_nats_queue said;    /* the rest: it must not displace models */
+    natsSubscription *slots, *events, *proofs;
+} rfi_nats_source;
+
+typedef struct rfi_nats_link {
+    rfi_netlink base;
+    const reef_context *context;
+    rfi_nats_names names;
+    uint32_t agent;
+    natsConnection *connection;
+    natsOptions *options;
+    natsSubscription *answers_from;
+    rfi_keys login;
+    pthread_mutex_t mutex; /* of the queues, the flags, revivals and open */
+    pthread_cond_t arrived;
+    bool woken;           /* a wait is to end */
+    bool up;              /* connected since the last poll */
+    bool closed;          /* libnats has given up */
+    int revivals;         /* since it was last connected */
+    double revive_at;     /* not before */
+    rfi_nats_counts past; /* of connections that were given up */
+    int open;             /* subscriptions and the connection that may still call back */
+    struct rfi_nats_link *leader;
+    natsMsg *polled;
+    rfi_nats_queue answers;
+    int turn; /* whose queue is looked at next */
+    ptrdiff_t neighbours;
+    ptrdiff_t count;           /* neighbours and others */
+    rfi_nats_source sources[]; /* neighbours, others, then the agent itself */
+} rfi_nats_link;
+
+/* Of link_nats.c, for opening and closing. */
+extern const rfi_netlink_ops rfi_nats_operations;
+/* Takes over the message; what does not fit is dropped. */
+void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message);
+/* NULL if it is empty. */
+natsMsg *rfi_nats_pop(rfi_nats_queue *from);
+/* Adds what went through a connection; NULL adds nothing. */
+void rfi_nats_add_counts(natsConnection *connection, rfi_nats_counts *counts);
+
+/* Of link_nats_open.c, for polling. libnats gives a connection up when a login is refused, as it is when the server had no time for it:
+ * begins anew, some times. */
+void rfi_nats_revive(rfi_nats_link *link);
+
+/* Encryption and login, as every connection has them. login outlives the options; NULL: none. */
+natsStatus rfi_nats_set_trust(natsOptions *o, const char *url, const char *authority, const rfi_keys *login);
+
+#endif

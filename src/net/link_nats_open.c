@@ -1,0 +1,319 @@
+/* Opening and closing a link through NATS: subscriptions, what libnats calls back, a connection that was given up begun anew. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "net/link_nats_inner.h"
+#include "net/runfile.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- what libnats calls, on its thread ---- */
+
+static void from_sender(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
+{
+    rfi_nats_source *from = closure;
+    (void)connection;
+    (void)subscription;
+    rfi_nats_push(from->link, &from->waiting, message);
+}
+
+static void from_speaker(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
+{
+    rfi_nats_source *from = closure;
+    (void)connection;
+    (void)subscription;
+    rfi_nats_push(from->link, &from->said, message);
+}
+
+static void from_inbox(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
+{
+    rfi_nats_link *link = closure;
+    (void)connection;
+    (void)subscription;
+    rfi_nats_push(link, &link->answers, message);
+}
+
+static void connected(natsConnection *connection, void *closure)
+{
+    rfi_nats_link *link = closure;
+    (void)connection;
+    (void)pthread_mutex_lock(&link->mutex);
+    link->up = true;
+    link->revivals = 0;
+    (void)pthread_cond_signal(&link->arrived);
+    (void)pthread_mutex_unlock(&link->mutex);
+    if (link->leader) {
+        rfi_nats_wake(&link->leader->base);
+    }
+}
+
+/* The last call of a subscription or of the connection. */
+static void one_less(void *closure)
+{
+    rfi_nats_link *link = closure;
+    (void)pthread_mutex_lock(&link->mutex);
+    assert(link->open > 0);
+    link->open--;
+    (void)pthread_cond_signal(&link->arrived);
+    (void)pthread_mutex_unlock(&link->mutex);
+}
+
+/* The connection is given up. */
+static void closed(natsConnection *connection, void *closure)
+{
+    rfi_nats_link *link = closure;
+    (void)connection;
+    (void)pthread_mutex_lock(&link->mutex);
+    link->closed = true;
+    (void)pthread_mutex_unlock(&link->mutex);
+    one_less(closure);
+}
+
+/* ---- opening ---- */
+
+static natsStatus set_options(rfi_nats_link *link, const rfi_nats_setup *setup)
+{
+    enum { WAIT = 200, JITTER = 200, BUFFER = 64 * 1024, PING = 10000, FOR_EVER = -1 };
+    natsOptions *o = NULL;
+    natsStatus s = natsOptions_Create(&link->options);
+    o = link->options;
+    s = s == NATS_OK ? natsOptions_SetURL(o, setup->url) : s;
+    s = s == NATS_OK ? natsOptions_SetMaxReconnect(o, FOR_EVER) : s;
+    s = s == NATS_OK ? natsOptions_SetReconnectWait(o, WAIT) : s;
+    s = s == NATS_OK ? natsOptions_SetReconnectJitter(o, JITTER, JITTER) : s;
+    s = s == NATS_OK ? natsOptions_SetReconnectBufSize(o, BUFFER) : s;
+    s = s == NATS_OK ? natsOptions_SetPingInterval(o, PING) : s;
+    s = s == NATS_OK ? natsOptions_SetMaxPingsOut(o, 2) : s;
+    s = s == NATS_OK ? natsOptions_SetReconnectedCB(o, connected, link) : s;
+    s = s == NATS_OK ? natsOptions_SetRetryOnFailedConnect(o, true, connected, link) : s;
+    s = s == NATS_OK ? natsOptions_SetClosedCB(o, closed, link) : s;
+    s = s == NATS_OK ? natsOptions_UseGlobalMessageDelivery(o, true) : s;
+    return s == NATS_OK ? rfi_nats_set_trust(o, setup->url, setup->authority, setup->login ? &link->login : NULL) : s;
+}
+
+static natsStatus subscribe(rfi_nats_link *link, natsSubscription **made, const char *subject, natsMsgHandler handler,
+                            void *closure, int limit)
+{
+    natsStatus s = natsConnection_Subscribe(made, link->connection, subject, handler, closure);
+    s = s == NATS_OK ? natsSubscription_SetPendingLimits(*made, limit, -1) : s;
+    if (s == NATS_OK) {
+        (void)pthread_mutex_lock(&link->mutex);
+        link->open++;
+        (void)pthread_mutex_unlock(&link->mutex);
+        s = natsSubscription_SetOnCompleteCB(*made, one_less, link);
+    }
+    return s;
+}
+
+static natsStatus listen_to(rfi_nats_link *link, ptrdiff_t i)
+{
+    char subject[RFI_SUBJECT_TEXT];
+    rfi_nats_source *from = &link->sources[i];
+    unsigned long agent = from->agent;
+    natsStatus s = NATS_OK;
+    assert(!from->slots && !from->events && !from->proofs);
+    if (i < link->neighbours || i == link->count) {
+        (void)snprintf(subject, sizeof subject, "reef.%s.s.%lu.*", link->names.run, agent);
+        s = subscribe(link, &from->slots, subject, from_sender, from, RFI_NATS_QUEUE);
+    }
+    if (s == NATS_OK && i < link->count) {
+        (void)snprintf(subject, sizeof subject, "reef.%s.e.%lu", link->names.run, agent);
+        s = subscribe(link, &from->events, subject, from_speaker, from, RFI_NATS_QUEUE);
+    }
+    if (s == NATS_OK && i < link->count) {
+        (void)snprintf(subject, sizeof subject, "reef.%s.x.%lu", link->names.run, agent);
+        s = subscribe(link, &from->proofs, subject, from_speaker, from, RFI_NATS_QUEUE);
+    }
+    return s;
+}
+
+static natsStatus connect_and_listen(rfi_nats_link *link)
+{
+    char subject[RFI_SUBJECT_TEXT + 2];
+    natsStatus s = natsConnection_Connect(&link->connection, link->options);
+    s = s == NATS_NOT_YET_CONNECTED ? NATS_OK : s;
+    (void)snprintf(subject, sizeof subject, "%s.>", link->names.inbox);
+    if (s == NATS_OK) {
+        (void)pthread_mutex_lock(&link->mutex);
+        link->open++;
+        (void)pthread_mutex_unlock(&link->mutex);
+        s = subscribe(link, &link->answers_from, subject, from_inbox, link, RFI_NATS_ANSWERS);
+    }
+    for (ptrdiff_t i = 0; s == NATS_OK && i <= link->count; i++) {
+        s = listen_to(link, i);
+    }
+    return s;
+}
+
+static natsStatus prepare(rfi_nats_link *link, const rfi_nats_setup *setup)
+{
+    link->answers.room = RFI_NATS_ANSWERS;
+    for (ptrdiff_t i = 0; i <= link->count; i++) {
+        rfi_nats_source *from = &link->sources[i];
+        from->link = link;
+        from->waiting.room = from->said.room = RFI_NATS_QUEUE;
+        from->agent = i < link->neighbours ? setup->agents[i]
+                                           : (i < link->count ? setup->others[i - link->neighbours] : link->agent);
+    }
+    natsStatus s = nats_SetMessageDeliveryPoolSize(1);
+    return s == NATS_OK ? set_options(link, setup) : s;
+}
+
+static void disconnect(rfi_nats_link *link)
+{
+    natsSubscription_Destroy(link->answers_from);
+    link->answers_from = NULL;
+    for (ptrdiff_t i = 0; i <= link->count; i++) {
+        natsSubscription_Destroy(link->sources[i].slots);
+        natsSubscription_Destroy(link->sources[i].events);
+        natsSubscription_Destroy(link->sources[i].proofs);
+        link->sources[i].slots = link->sources[i].events = link->sources[i].proofs = NULL;
+    }
+    rfi_nats_add_counts(link->connection, &link->past);
+    link->past.reconnects++;
+    natsConnection_Destroy(link->connection);
+    link->connection = NULL;
+}
+
+void rfi_nats_revive(rfi_nats_link *link)
+{
+    struct timespec clock;
+    (void)clock_gettime(CLOCK_MONOTONIC, &clock);
+    double now = (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
+    (void)pthread_mutex_lock(&link->mutex);
+    bool due = link->closed && link->revivals < RFI_NATS_REVIVALS && now >= link->revive_at;
+    link->closed = link->closed && !due;
+    link->revivals += due;
+    link->revive_at = due ? now + 1 : link->revive_at;
+    (void)pthread_mutex_unlock(&link->mutex);
+    if (due) {
+        disconnect(link);
+        bool failed = connect_and_listen(link) != NATS_OK;
+        (void)pthread_mutex_lock(&link->mutex);
+        link->closed = link->closed || failed;
+        (void)pthread_mutex_unlock(&link->mutex);
+    }
+}
+
+static reef_status check(const rfi_nats_setup *setup, reef_error *error)
+{
+    size_t length = strlen(setup->run);
+    if (length < 1 || length > RFI_RUN_TOKEN || strspn(setup->run, "abcdefghijklmnopqrstuvwxyz0123456789-") != length) {
+        return rfi_fail(error, REEF_E_ARG, "the token of a run has 1 to %d letters a-z, digits and dashes",
+                        RFI_RUN_TOKEN);
+    }
+    if (strncmp(setup->url, "tls://", 6) != 0 && !rfi_is_loopback(setup->url)) {
+        return rfi_fail(error, REEF_E_ARG, "a broker on another machine is reached by tls://host:port only");
+    }
+    return REEF_OK;
+}
+
+reef_status rfi_nats_open(rfi_netlink **link, const reef_context *context, const rfi_nats_setup *setup,
+                          reef_error *error)
+{
+    *link = NULL;
+    reef_status status = check(setup, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    size_t bytes = sizeof(rfi_nats_link) + ((size_t)(setup->count + setup->other_count) + 1) * sizeof(rfi_nats_source);
+    rfi_nats_link *made = rfi_allocate(context, bytes);
+    if (!made) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for a connection");
+    }
+    memset(made, 0, bytes);
+    made->base.ops = &rfi_nats_operations;
+    made->context = context;
+    made->agent = setup->agent;
+    made->leader = (rfi_nats_link *)setup->leader;
+    made->neighbours = setup->count;
+    made->count = setup->count + setup->other_count;
+    (void)snprintf(made->names.run, sizeof made->names.run, "%s", setup->run);
+    if (setup->login) {
+        made->login = *setup->login;
+    }
+    rfi_draw_inbox(&made->names, made->agent);
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&made->mutex, NULL);
+    (void)pthread_cond_init(&made->arrived, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    natsStatus s = prepare(made, setup);
+    s = s == NATS_OK ? connect_and_listen(made) : s;
+    if (s == NATS_CONNECTION_CLOSED ||
+        s == NATS_INVALID_SUBSCRIPTION) { /* given up while this was under way: poll begins anew */
+        (void)pthread_mutex_lock(&made->mutex);
+        made->closed = true;
+        (void)pthread_mutex_unlock(&made->mutex);
+        s = NATS_OK;
+    }
+    *link = &made->base;
+    if (s != NATS_OK) {
+        rfi_nats_close(link);
+        return rfi_fail(error, REEF_E_ENGINE, "no connection to %.100s: %s", setup->url, natsStatus_GetText(s));
+    }
+    connected(made->connection, made);
+    return REEF_OK;
+}
+
+/* ---- closing ---- */
+
+/* Whether nothing of libnats will touch the link any more; waits for it, but not for ever. */
+static bool is_quiet(rfi_nats_link *link)
+{
+    enum { SECONDS = 5 };
+    struct timespec until;
+    int status = 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += SECONDS;
+    (void)pthread_mutex_lock(&link->mutex);
+    while (link->open > 0 && status == 0) {
+        status = pthread_cond_timedwait(&link->arrived, &link->mutex, &until);
+    }
+    bool quiet = link->open == 0;
+    (void)pthread_mutex_unlock(&link->mutex);
+    return quiet;
+}
+
+static void drop_all(rfi_nats_queue *waiting)
+{
+    for (natsMsg *message = rfi_nats_pop(waiting); message; message = rfi_nats_pop(waiting)) {
+        natsMsg_Destroy(message);
+    }
+}
+
+void rfi_nats_close(rfi_netlink **base)
+{
+    rfi_nats_link *link = (rfi_nats_link *)*base;
+    if (!link) {
+        return;
+    }
+    *base = NULL;
+    if (link->connection) {
+        (void)natsConnection_FlushTimeout(link->connection, 1000); /* what was published last should go out */
+        natsConnection_Close(link->connection);
+    }
+    disconnect(link);
+    natsOptions_Destroy(link->options);
+    rfi_wipe(&link->login, sizeof link->login);
+    if (!is_quiet(link)) {
+        if (link->leader) {
+            (void)pthread_mutex_lock(&link->leader->mutex);
+            link->leader->open++; /* it may still be woken */
+            (void)pthread_mutex_unlock(&link->leader->mutex);
+        }
+        return; /* better some memory lost than a thread writing to what is no longer there */
+    }
+    natsMsg_Destroy(link->polled);
+    drop_all(&link->answers);
+    for (ptrdiff_t i = 0; i <= link->count; i++) {
+        drop_all(&link->sources[i].waiting);
+        drop_all(&link->sources[i].said);
+    }
+    (void)pthread_cond_destroy(&link->arrived);
+    (void)pthread_mutex_destroy(&link->mutex);
+    rfi_release(link->context, link);
+}

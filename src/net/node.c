@@ -1,0 +1,443 @@
+/* The parts of an agent put together. */
+#include "net/node.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+struct rfi_node {
+    const reef_context *context;
+    void *memory;
+    rfi_node_setup setup;
+    rfi_window *window;
+    rfi_echo *echo; /* NULL: none */
+    rfi_rounds rounds;
+    size_t bytes; /* of a model */
+    unsigned char *model;
+    unsigned char *own;   /* what was offered: the rows of this agent */
+    unsigned char *fresh; /* room for a result */
+    unsigned char *frame; /* of the own model: manifest, then the payload if it is inline */
+    size_t frame_size;
+    unsigned char *index; /* of the own model, with the head of a chunk message before it */
+    unsigned char *part;  /* a chunk message */
+    rfi_row *rows;
+    bool published; /* frame is signed and was sent in this process */
+    uint64_t published_round;
+    double weight;
+    reef_status failure;
+    reef_error why;
+};
+
+static rfi_node *lay_out(rfi_arena *arena, const rfi_node_setup *setup)
+{
+    ptrdiff_t bytes = (ptrdiff_t)rfi_shape_bytes(&setup->window.shape);
+    uint32_t chunks = rfi_shape_chunks(&setup->window.shape);
+    rfi_node *node = rfi_arena_take(arena, 1, 1, sizeof *node);
+    rfi_node parts = {.model = rfi_arena_take(arena, bytes, 1, 1),
+                      .own = rfi_arena_take(arena, bytes, 1, 1),
+                      .fresh = rfi_arena_take(arena, bytes, 1, 1),
+                      .frame = rfi_arena_take(arena, RFI_MANIFEST_BYTES + (chunks ? 0 : bytes), 1, 1),
+                      .index = rfi_arena_take(arena, (ptrdiff_t)chunks * RFI_HASH_BYTES + RFI_CHUNK_HEAD_BYTES, 1, 1),
+                      .part =
+                          rfi_arena_take(arena, (chunks ? setup->window.shape.chunk : 0) + RFI_CHUNK_HEAD_BYTES, 1, 1),
+                      .rows = rfi_arena_take(arena, setup->window.count, 1, sizeof *node->rows)};
+    if (node) {
+        *node = parts;
+    }
+    return node;
+}
+
+static size_t own_bytes(const rfi_node_setup *setup)
+{
+    rfi_arena arena = {NULL, 0, false};
+    (void)lay_out(&arena, setup);
+    return arena.overflow ? SIZE_MAX : (size_t)arena.used + RFI_ALIGNMENT;
+}
+
+size_t rfi_node_bytes(const rfi_node_setup *setup)
+{
+    size_t window = rfi_window_bytes(&setup->window);
+    size_t own = own_bytes(setup);
+    size_t echo = setup->echo.agents ? rfi_echo_bytes(&setup->echo) : 0;
+    size_t most = SIZE_MAX / 3;
+    return window > most || own > most || echo > most ? SIZE_MAX : window + own + echo;
+}
+
+reef_status rfi_node_create(rfi_node **node, const reef_context *context, const rfi_node_setup *setup, double now,
+                            reef_error *error)
+{
+    rfi_window *window = NULL;
+    reef_status status = rfi_window_create(&window, context, &setup->window, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    if (!(setup->rounds.deadline > 0 && isfinite(setup->rounds.deadline))) {
+        rfi_window_destroy(&window);
+        return rfi_fail(error, REEF_E_RANGE, "the deadline of a round is positive");
+    }
+    size_t bytes = own_bytes(setup);
+    void *memory = bytes == SIZE_MAX ? NULL : rfi_allocate(context, bytes);
+    if (!memory) {
+        rfi_window_destroy(&window);
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for the models of an agent (%zu bytes)", bytes);
+    }
+    rfi_arena arena = {rfi_align(memory), 0, false};
+    rfi_node *made = lay_out(&arena, setup);
+    made->context = context;
+    made->memory = memory;
+    made->setup = *setup;
+    made->window = window;
+    made->bytes = rfi_shape_bytes(&setup->window.shape);
+    made->setup.window.neighbours = NULL; /* the window has copied them */
+    made->setup.model = NULL;
+    memcpy(made->model, setup->model, made->bytes);
+    memcpy(made->own, setup->model, made->bytes);
+    rfi_rounds_init(&made->rounds, &setup->rounds, window, setup->round, setup->next, now);
+    const rfi_echo_parts parts = {.window = window, .link = setup->link, .keys = setup->keys};
+    status = setup->echo.agents ? rfi_echo_create(&made->echo, context, &setup->echo, &parts, error) : REEF_OK;
+    *node = made;
+    if (status != REEF_OK) {
+        rfi_node_destroy(node);
+    }
+    return status;
+}
+
+void rfi_node_destroy(rfi_node **node)
+{
+    if (*node) {
+        rfi_echo_destroy(&(*node)->echo);
+        rfi_window_destroy(&(*node)->window);
+        rfi_release((*node)->context, (*node)->memory);
+    }
+    *node = NULL;
+}
+
+/* --- Sending --- */
+
+static rfi_head head_of(const rfi_node *node, rfi_frame_type type, uint64_t round)
+{
+    rfi_head head = {.type = type,
+                     .flags = RFI_FLAG_INLINE,
+                     .epoch = node->setup.window.epoch,
+                     .agent = node->setup.agent,
+                     .round = round,
+                     .boot = node->setup.boot};
+    memcpy(head.run, node->setup.window.run, sizeof head.run);
+    memcpy(head.key, node->setup.keys->public_key, sizeof head.key);
+    return head;
+}
+
+static void send_event(rfi_node *node, rfi_frame_type type)
+{
+    unsigned char frame[RFI_MANIFEST_BYTES];
+    rfi_head head = head_of(node, type, node->rounds.next);
+    rfi_head_write(frame, &head);
+    rfi_frame_sign(frame, node->setup.keys, node->setup.window.by);
+    const rfi_topic topic = {.kind = RFI_TOPIC_EVENT, .agent = node->setup.agent};
+    node->setup.link->ops->publish(node->setup.link, &topic, frame, sizeof frame);
+}
+
+/* Lays out the head of the own model. It is not signed before it is in the journal. */
+static void prepare(rfi_node *node, uint64_t round)
+{
+    const rfi_shape *shape = &node->setup.window.shape;
+    rfi_head head = head_of(node, RFI_FRAME_MODEL, round);
+    head.numbers = shape->numbers;
+    head.count = shape->count;
+    head.payload = node->bytes;
+    head.chunks = rfi_shape_chunks(shape);
+    memcpy(head.layout, shape->layout, sizeof head.layout);
+    node->frame_size = RFI_MANIFEST_BYTES;
+    if (head.chunks) {
+        head.flags = 0;
+        head.chunk = shape->chunk;
+        rfi_fetch_index(shape, node->own, node->index + RFI_CHUNK_HEAD_BYTES, head.root);
+    } else {
+        rfi_hash(head.root, node->own, node->bytes);
+        memcpy(node->frame + RFI_MANIFEST_BYTES, node->own, node->bytes);
+        node->frame_size += node->bytes;
+    }
+    rfi_head_write(node->frame, &head);
+    node->published = false;
+}
+
+static void send_chunk(rfi_node *node, uint32_t number, unsigned char *message, size_t size)
+{
+    const rfi_topic topic = {RFI_TOPIC_CHUNK, node->setup.agent, node->published_round, number};
+    rfi_chunk_head(message, node->published_round, number);
+    node->setup.link->ops->publish(node->setup.link, &topic, message, RFI_CHUNK_HEAD_BYTES + size);
+}
+
+/* Sends what was signed: chunks, index, and the manifest last, since it tells receivers to fetch the others. */
+static void send_model(rfi_node *node)
+{
+    const rfi_shape *shape = &node->setup.window.shape;
+    uint32_t chunks = rfi_shape_chunks(shape);
+    for (uint32_t number = 0; number < chunks; number++) {
+        size_t begin;
+        size_t size = rfi_fetch_part(node->bytes, shape->chunk, number, &begin);
+        memcpy(node->part + RFI_CHUNK_HEAD_BYTES, node->own + begin, size);
+        send_chunk(node, number, node->part, size);
+    }
+    if (chunks) {
+        send_chunk(node, RFI_CHUNK_INDEX, node->index, (size_t)chunks * RFI_HASH_BYTES);
+    }
+    const rfi_topic topic = {.kind = RFI_TOPIC_SLOT, .agent = node->setup.agent, .round = node->published_round};
+    node->setup.link->ops->publish(node->setup.link, &topic, node->frame, node->frame_size);
+}
+
+/* --- Receiving --- */
+
+static void fail_with(rfi_node *node, reef_status status, const char *text)
+{
+    node->failure = rfi_fail(&node->why, status, "%s", text);
+}
+
+/* A frame under this agent's own name: from a process before this one, or from one beside it. */
+static void take_own(rfi_node *node, const unsigned char *bytes, size_t size)
+{
+    rfi_head head;
+    if (rfi_frame_read(bytes, size, &head) != RFI_GOOD || head.type != RFI_FRAME_MODEL ||
+        head.agent != node->setup.agent || head.boot == node->setup.boot ||
+        memcmp(head.key, node->setup.keys->public_key, sizeof head.key) != 0 ||
+        memcmp(head.run, node->setup.window.run, sizeof head.run) != 0 ||
+        !rfi_frame_verify(bytes, node->setup.window.by)) {
+        return;
+    }
+    if (node->rounds.phase == RFI_PHASE_GATHER) {
+        rfi_rounds_own(&node->rounds, head.round + 1);
+    } else if (head.round >= node->rounds.next || (node->published && head.round == node->published_round)) {
+        fail_with(node, REEF_E_ORDER,
+                  "another process signs with the same key: run one agent per key (was the key file copied?)");
+    }
+}
+
+/* A frame of another agent. */
+static void take_frame(rfi_node *node, const rfi_message *message, double now)
+{
+    const rfi_topic *topic = &message->topic;
+    rfi_head blank = head_of(node, RFI_FRAME_ECHO, node->rounds.round);
+    ptrdiff_t peer = rfi_window_find(node->window, topic->agent);
+    if (rfi_echo_wants(node->echo, topic, message->bytes, message->size)) {
+        rfi_cause cause = rfi_echo_frame(node->echo, now, topic, message->bytes, message->size, &blank);
+        if (peer >= 0) {
+            node->window->peers[peer].counts[cause]++;
+        }
+        return;
+    }
+    rfi_place place = topic->kind == RFI_TOPIC_SLOT ? RFI_PLACE_SLOT : RFI_PLACE_EVENT;
+    rfi_cause cause =
+        rfi_window_frame(node->window, now, place, topic->agent, topic->round, message->bytes, message->size);
+    if (cause == RFI_TWO_FACED && node->echo) {
+        rfi_echo_found(node->echo, peer, &blank);
+    }
+}
+
+static void take_message(rfi_node *node, const rfi_message *message, double now)
+{
+    const rfi_topic *topic = &message->topic;
+    bool own = topic->agent == node->setup.agent;
+    switch (message->kind) {
+    case RFI_MESSAGE_UP:
+        if (node->published) {
+            send_model(node);
+        }
+        break;
+    case RFI_MESSAGE_ABSENT:
+        if (own && topic->kind == RFI_TOPIC_SLOT && node->rounds.phase == RFI_PHASE_GATHER) {
+            rfi_rounds_own(&node->rounds, 0);
+        }
+        break;
+    case RFI_MESSAGE_DATA:
+        if (topic->kind == RFI_TOPIC_CHUNK) {
+            (void)rfi_window_chunk(node->window, topic->agent, message->bytes, message->size);
+        } else if (!own) {
+            take_frame(node, message, now);
+        } else if (topic->kind == RFI_TOPIC_SLOT) {
+            take_own(node, message->bytes, message->size);
+        }
+        break;
+    }
+}
+
+/* --- Doing what the machine says --- */
+
+/* Asks for the newest slots of those whose model of the round is not there. Who waits for everybody needs the slot of this very round
+ * where the newest one is a later one: what was pushed before this agent had subscribed, or while it was not connected, comes in no
+ * other way. */
+static void ask(rfi_node *node, uint64_t round)
+{
+    bool gathering = node->rounds.phase == RFI_PHASE_GATHER;
+    bool patient = node->rounds.phase == RFI_PHASE_COLLECT && node->rounds.setup.wait_all;
+    rfi_topic topic = {.kind = RFI_TOPIC_SLOT, .agent = node->setup.agent, .round = round};
+    if (gathering && !node->rounds.own_known) {
+        node->setup.link->ops->get(node->setup.link, &topic);
+    }
+    for (ptrdiff_t l = 0; l < node->window->setup.count; l++) {
+        const rfi_peer *peer = &node->window->peers[l];
+        rfi_row row = rfi_window_row(node->window, l, round);
+        if (!peer->excluded && (gathering || !row.model || row.age != 0)) {
+            topic.agent = peer->who.agent;
+            topic.exact = patient && peer->claim > (int64_t)round;
+            node->setup.link->ops->get(node->setup.link, &topic);
+        }
+    }
+}
+
+static void fetch_chunks(rfi_node *node, double now)
+{
+    ptrdiff_t peer;
+    rfi_topic topic = {.kind = RFI_TOPIC_CHUNK};
+    while (rfi_window_want(node->window, now, &peer, &topic.round, &topic.number)) {
+        topic.agent = node->window->peers[peer].who.agent;
+        node->setup.link->ops->get(node->setup.link, &topic);
+    }
+}
+
+static bool combine(rfi_node *node, const rfi_action *action, const void *own)
+{
+    double weight = own ? node->setup.window.own_weight : 0;
+    for (ptrdiff_t l = 0; l < node->window->setup.count; l++) {
+        node->rows[l] = rfi_window_row(node->window, l, action->round);
+        weight += node->rows[l].model ? node->window->peers[l].who.weight : 0;
+    }
+    bool taken = node->setup.combine(node->setup.user, action->round, node->rows, own, node->fresh);
+    if (taken) {
+        memcpy(node->model, node->fresh, node->bytes);
+    }
+    node->weight = taken ? weight : 0;
+    return taken;
+}
+
+static void journal(rfi_node *node, uint64_t round)
+{
+    unsigned char mark[RFI_HASH_BYTES];
+    prepare(node, round);
+    rfi_frame_mark(mark, node->frame);
+    node->failure = node->setup.record(node->setup.user, round, mark, &node->why);
+}
+
+static void carry_out(rfi_node *node, const rfi_action *action, double now)
+{
+    bool taken = false;
+    switch (action->act) {
+    case RFI_ACT_WAIT:
+        return;
+    case RFI_ACT_HELLO:
+        send_event(node, RFI_FRAME_HELLO);
+        break;
+    case RFI_ACT_ASK:
+        ask(node, action->round);
+        break;
+    case RFI_ACT_ADOPT:
+        taken = combine(node, action, NULL);
+        break;
+    case RFI_ACT_JOURNAL:
+        journal(node, action->round);
+        break;
+    case RFI_ACT_PUBLISH:
+        rfi_frame_sign(node->frame, node->setup.keys, node->setup.window.by);
+        node->published = true;
+        node->published_round = action->round;
+        send_model(node);
+        break;
+    case RFI_ACT_COMBINE:
+        taken = combine(node, action, node->own);
+        break;
+    case RFI_ACT_SELF:
+        node->weight = 0;
+        break;
+    }
+    if (node->failure == REEF_OK && action->act != RFI_ACT_HELLO && action->act != RFI_ACT_ASK) {
+        bool ends = node->rounds.phase == RFI_PHASE_COMBINE;
+        if (!taken && ends) {
+            memcpy(node->model, node->own, node->bytes);
+        }
+        if (node->echo && ends) {
+            rfi_head blank = head_of(node, RFI_FRAME_ECHO, action->round);
+            rfi_echo_round(node->echo, &blank);
+        }
+        rfi_rounds_done(&node->rounds, now, taken);
+    }
+}
+
+rfi_node_state rfi_node_step(rfi_node *node, double now, double *until, reef_error *error)
+{
+    rfi_message message;
+    while (node->failure == REEF_OK && node->setup.link->ops->poll(node->setup.link, &message)) {
+        take_message(node, &message, now);
+    }
+    while (node->failure == REEF_OK) {
+        rfi_action action = rfi_rounds_next(&node->rounds, now);
+        *until = action.until;
+        if (action.act == RFI_ACT_WAIT) {
+            break;
+        }
+        carry_out(node, &action, now);
+    }
+    if (node->failure != REEF_OK) {
+        (void)rfi_fail(error, node->failure, "%s", node->why.text);
+        return RFI_NODE_FAILED;
+    }
+    fetch_chunks(node, now);
+    if (rfi_window_fetching(node->window)) {
+        *until = fmin(*until, now + RFI_FLIGHT_SECONDS);
+    }
+    return node->rounds.phase == RFI_PHASE_READY ? RFI_NODE_READY : RFI_NODE_WAITING;
+}
+
+void rfi_node_offer(rfi_node *node, const void *model, double now)
+{
+    if (node->failure == REEF_OK && node->rounds.phase == RFI_PHASE_READY) {
+        memcpy(node->own, model, node->bytes);
+        node->published = false; /* the bytes behind what was published are gone */
+        rfi_rounds_model(&node->rounds, now);
+    }
+}
+
+void rfi_node_pass(rfi_node *node, const void *model, double now)
+{
+    if (node->failure == REEF_OK && node->rounds.phase == RFI_PHASE_READY) {
+        memcpy(node->own, model, node->bytes);
+        node->published = false;
+        rfi_rounds_pass(&node->rounds, now);
+    }
+}
+
+bool rfi_node_accuse(rfi_node *node, const unsigned char proof[RFI_PROOF_BYTES])
+{
+    rfi_head blank = head_of(node, RFI_FRAME_ECHO, node->rounds.round);
+    return node->echo && rfi_echo_accuse(node->echo, proof, &blank);
+}
+
+void rfi_node_leave(rfi_node *node)
+{
+    send_event(node, RFI_FRAME_BYE);
+}
+
+const void *rfi_node_model(const rfi_node *node)
+{
+    return node->model;
+}
+
+const rfi_rounds *rfi_node_rounds(const rfi_node *node)
+{
+    return &node->rounds;
+}
+
+const rfi_window *rfi_node_window(const rfi_node *node)
+{
+    return node->window;
+}
+
+double rfi_node_weight(const rfi_node *node)
+{
+    return node->weight;
+}
+
+const rfi_echo *rfi_node_echo(const rfi_node *node)
+{
+    return node->echo;
+}

@@ -1,0 +1,437 @@
+// The page: lines come in, the views are drawn at most once per frame, and no more than a few times a second.
+import { Chart, metricName } from "./charts.js";
+import { css, isDark, shade, STEPS } from "./colours.js";
+import { Graph } from "./graph.js";
+import { Matrix } from "./matrix.js";
+import { Model } from "./model.js";
+import { Replay } from "./replay.js";
+
+const GRAPH_MOST = 200;
+const LIST_MOST = 60;
+const LOG_MOST = 150;
+const PERIOD = 250; // ms between drawings
+
+const $ = (id) => document.getElementById(id);
+const page = { model: new Model(), view: "", chosen: -1, dirty: true, drawn: 0, replaying: false, settled: false, frames: 0 };
+
+/** An element with a class and a text: everything that is shown goes through here or textContent. */
+function element(tag, text, name) {
+  const e = document.createElement(tag);
+  if (text !== undefined) e.textContent = text;
+  if (name) e.className = name;
+  return e;
+}
+
+const show = (x, digits = 3) => (Number.isFinite(x) ? Number(x.toPrecision(digits)).toString() : "–");
+const bytes = (x) => {
+  if (!Number.isFinite(x)) return "–";
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let i = 0;
+  while (x >= 1000 && i < units.length - 1) (x /= 1000), i++;
+  return `${show(x)} ${units[i]}`;
+};
+const put = (id, text) => {
+  if ($(id).textContent !== text) $(id).textContent = text;
+};
+
+function swatch(trust) {
+  const s = element("span", undefined, "swatch");
+  s.style.backgroundColor = css(shade(trust));
+  return s;
+}
+
+// ---- the top ----
+
+function drawTop(m) {
+  const [least, most] = m.progress();
+  const a = m.agent;
+  const sum = (column) => column.reduce((x, y) => x + (Number.isNaN(y) ? 0 : y), 0);
+  const rounds = sum(a.combined) + sum(a.alone);
+  const score = m.scores.value.at(-1);
+  const last = m.history.metric.at(-1);
+  const marked = m.run.malicious ? `, ${m.run.malicious.size} malicious` : "";
+  put("run-name", m.run.name);
+  put("run-facts", `${m.n} agents${marked} · ${m.edges.count} links · rule ${m.run.rule || "unknown"}${m.run.attack ? ` · attack ${m.run.attack}` : ""}`);
+  put("tile-round", Number.isNaN(most) ? "–" : `${least === most ? most : `${least}–${most}`}${m.run.rounds ? ` / ${m.run.rounds}` : ""}`);
+  put("tile-metric-name", m.scores.name || m.run.metric || "Metric");
+  put("tile-metric", show(score ?? last?.[2] ?? NaN, 4));
+  put("tile-heard", `${m.heard} / ${m.n}`);
+  put("tile-alone", rounds ? `${show((100 * sum(a.alone)) / rounds, 2)} %` : "–");
+  put("tile-refused", String(m.refused));
+  put("tile-distrusted", String(a.distrusted.filter(Boolean).length));
+}
+
+function drawState(m) {
+  const text = page.lost ? "connection lost" : m.ended ? "ended" : !m.run ? "waiting" : page.replaying ? "replay" : "live";
+  put("state", text);
+  $("state").dataset.state = text;
+  document.title = m.run ? `Reef: ${m.run.name}` : "Reef: live";
+}
+
+// ---- agents ----
+
+function order(m) {
+  const find = $("find").value.trim().toLowerCase();
+  const list = [];
+  for (let k = 0; k < m.n; k++) if (!find || m.run.names[k].toLowerCase().includes(find)) list.push(k);
+  if (m.n > LIST_MOST) {
+    const key = (k) => (Number.isNaN(m.agent.trust[k]) ? 2 : m.agent.trust[k]);
+    list.sort((x, y) => key(x) - key(y) || x - y);
+  }
+  return list;
+}
+
+function agentRow() {
+  const row = element("tr");
+  const name = element("td");
+  const button = element("button", "", "link");
+  button.type = "button";
+  button.addEventListener("click", () => choose(Number(row.dataset.agent)));
+  name.append(swatch(NaN), button, element("span", "malicious", "mark"));
+  row.append(name, element("td", "", "number"), element("td", "", "number"), element("td", ""));
+  return row;
+}
+
+function drawAgents(m) {
+  const list = order(m);
+  const body = $("agent-rows");
+  const count = Math.min(list.length, LIST_MOST);
+  while (body.children.length < count) body.append(agentRow());
+  while (body.children.length > count) body.lastChild.remove();
+  for (let i = 0; i < count; i++) fillRow(m, body.children[i], list[i]);
+  put("agents-more", list.length > count ? `${count} of ${list.length} agents, the least trusted first` : "");
+}
+
+function fillRow(m, row, k) {
+  const [name, trust, round, state] = row.children;
+  const [colour, button, mark] = name.children;
+  row.dataset.agent = k;
+  row.dataset.trust = show(m.agent.trust[k]);
+  row.dataset.shade = shade(m.agent.trust[k]);
+  row.classList.toggle("chosen", k === page.chosen);
+  colour.style.backgroundColor = css(shade(m.agent.trust[k]));
+  if (button.textContent !== m.run.names[k]) button.textContent = m.run.names[k];
+  button.setAttribute("aria-pressed", String(k === page.chosen));
+  mark.hidden = !m.isMalicious(k);
+  trust.textContent = show(m.agent.trust[k], 2);
+  round.textContent = m.agent.round[k] < 0 ? "–" : m.agent.round[k];
+  state.textContent = m.condition(k);
+}
+
+// ---- one agent ----
+
+function facts(m, k) {
+  const a = m.agent;
+  const ago = m.time - a.seen[k];
+  return [
+    ["State", m.condition(k)],
+    ["Trust (median)", show(a.trust[k])],
+    ["Round", a.round[k] < 0 ? "–" : String(a.round[k])],
+    ["Last seen", Number.isFinite(ago) ? (ago < 1 ? "now" : `${show(ago, 2)} s ago`) : "never"],
+    ["Combined / alone", `${show(a.combined[k], 6)} / ${show(a.alone[k], 6)}`],
+    ["Idle / skipped", `${show(a.idle[k], 6)} / ${show(a.skipped[k], 6)}`],
+    [m.run.metric || "Metric", show(a.metric[k], 4)],
+    ["Weight combined", show(a.weight[k])],
+    ["Received", bytes(a.received[k])],
+    ["Sent", bytes(a.sent[k])],
+    ["Memory", bytes(a.resident[k])],
+    ["Known to be", m.run.malicious ? (m.isMalicious(k) ? "malicious" : "honest") : "–"],
+  ];
+}
+
+function whyText(m, k) {
+  const a = m.agent;
+  if (a.excluded[k]) return "Excluded: a proof shows that it signed two models for one round.";
+  if (Number.isNaN(a.trust[k])) return "Nobody has combined a model of it yet.";
+  const why = m.whyNot(k);
+  if (a.trust[k] < 0.5) return why ? `Not trusted: ${why}` : "Not trusted: most neighbours gave its model little or no weight.";
+  return "Trusted: most neighbours give it its share.";
+}
+
+function fill(list, rows) {
+  list.replaceChildren(...rows);
+}
+
+function drawDetail(m) {
+  const k = page.chosen;
+  $("detail").hidden = k < 0;
+  if (k < 0) return;
+  put("detail-title", m.run.names[k]);
+  put("detail-why", whyText(m, k));
+  $("detail-why").classList.toggle("bad", m.agent.excluded[k] || m.agent.trust[k] < 0.5);
+  fill($("detail-facts"), facts(m, k).map(([name, value]) => {
+    const pair = element("div");
+    pair.append(element("dt", name), element("dd", value));
+    return pair;
+  }));
+  const refused = [...m.refusals[k]].sort((x, y) => y[1] - x[1]);
+  fill($("detail-refused"), refused.length ? refused.map(([cause, count]) => element("li", `${cause}: ${count}`)) : [element("li", "none")]);
+  fill($("detail-peers"), peers(m, k));
+  charts.trust.resize();
+  charts.trust.set([m.history.round, m.trustOver(k), m.history.round.map(() => 1)]);
+}
+
+function peers(m, k) {
+  const both = new Map();
+  for (const i of m.outgoing[k]) both.set(m.edges.to[i], [i, undefined]);
+  for (const i of m.incoming[k]) both.set(m.edges.from[i], [both.get(m.edges.from[i])?.[0], i]);
+  return [...both].slice(0, LIST_MOST).map(([peer, [out, back]]) => {
+    const row = element("tr");
+    const cell = (i) => {
+      const c = element("td", undefined, "number");
+      const trust = i === undefined ? NaN : m.edges.trust[i];
+      c.append(swatch(trust), show(trust, 2));
+      return c;
+    };
+    row.append(element("td", m.run.names[peer]), cell(out), cell(back));
+    return row;
+  });
+}
+
+// ---- curves ----
+
+const charts = {};
+
+function makeCharts() {
+  charts.curve = new Chart($("chart-curve"), [
+    { colour: "--soft", width: 0.5 }, { colour: "--a", width: 0.5 }, { label: "median over agents; bands: 10 to 90 %, all", colour: "--a" },
+    { colour: "--a", width: 0.5 }, { colour: "--soft", width: 0.5 }, { label: "whole network", colour: "--b", dash: [6, 4] },
+  ], [[1, 5, "--band-wide"], [2, 4, "--band"]]);
+  charts.times = new Chart($("chart-times"), [
+    { label: "whole round", colour: "--ink" }, { label: "adapt", colour: "--a" }, { label: "wait", colour: "--b" }, { label: "combine", colour: "--c", dash: [5, 3] },
+  ], [], { range: (_, low, high) => [0, Math.max(high, 1e-4) * 1.08] });
+  charts.presence = new Chart($("chart-presence"), [
+    { label: "fresh", colour: "--a" }, { label: "old", colour: "--c", dash: [5, 3] }, { label: "missing", colour: "--b" },
+  ], [], { range: () => [0, 103] });
+  charts.trust = new Chart($("chart-trust"), [{ label: "median", colour: "--a" }, { label: "fair share", colour: "--soft", width: 1, dash: [4, 4] }], [],
+    { range: (_, low, high) => [0, Math.max(1.1, high * 1.05)] });
+}
+
+/** Scores of the whole network at the rounds of the samples. */
+function scoresAt(m) {
+  const out = [];
+  let j = 0;
+  for (const round of m.history.round) {
+    while (j + 1 < m.scores.round.length && m.scores.round[j + 1] <= round) j++;
+    out.push(m.scores.round.length && m.scores.round[j] <= round ? m.scores.value[j] : NaN);
+  }
+  return out;
+}
+
+function drawCharts(m) {
+  const h = m.history;
+  const column = (list, i) => list.map((row) => row[i]);
+  const scores = scoresAt(m);
+  const spread = [4, 3, 2, 1, 0].map((i) => column(h.metric, i));
+  charts.curve.set([h.round, ...spread, scores]);
+  charts.times.set([h.round, h.pace, ...[0, 1, 2].map((i) => column(h.seconds, i))]);
+  charts.presence.set([h.round, ...[0, 1, 2].map((i) => column(h.presence, i))]);
+  put("curve-title", `Learning: ${metricName(m.run.metric || m.scores.name) || "no metric yet"}`);
+  const now = h.metric.at(-1);
+  const honest = m.run.malicious ? "honest agents" : "agents";
+  put("curve-hint", now && Number.isFinite(now[2]) ? `Over ${honest}: median ${show(now[2], 4)}, from ${show(now[0], 4)} to ${show(now[4], 4)}` : Number.isFinite(scores.at(-1)) ? `Network: ${show(scores.at(-1), 4)}` : "");
+  put("times-hint", h.pace.length > 1 ? `Seconds; the last rounds took ${show(h.pace.at(-1))} s each, median over agents` : "");
+  const here = h.presence.at(-1);
+  put("presence-hint", here && Number.isFinite(here[0]) ? `Percent of neighbours' models: ${show(here[0])} fresh, ${show(here[1])} old, ${show(here[2])} missing` : "");
+}
+
+// ---- events ----
+
+let logged = "";
+function drawLog(m) {
+  const kind = $("log-kind").value;
+  const find = $("log-find").value.trim().toLowerCase();
+  const key = `${m.logCount} ${kind} ${find} ${m.structure}`;
+  if (key === logged) return;
+  logged = key;
+  for (const word of m.kinds) if (![...$("log-kind").options].some((o) => o.value === word)) $("log-kind").append(new Option(word, word));
+  const name = (k) => (k >= 0 ? m.run?.names[k] ?? "" : "");
+  const hit = (e) => (!kind || e.what === kind) && (!find || `${e.what} ${name(e.agent)} ${name(e.by)} ${e.text}`.toLowerCase().includes(find));
+  const rows = [];
+  let hits = 0;
+  for (let i = m.log.length - 1; i >= 0; i--) {
+    const e = m.log[i];
+    if (!hit(e) || ++hits > LOG_MOST) continue;
+    const row = element("tr");
+    row.dataset.what = e.what;
+    row.append(element("td", `${e.time.toFixed(1)} s`, "number"), element("td", e.what, "what"), element("td", name(e.agent)), element("td", name(e.by)), element("td", e.text));
+    rows.push(row);
+  }
+  fill($("log-rows"), rows);
+  put("log-more", `${Math.min(hits, LOG_MOST)} shown of ${hits} that match; ${m.logCount} so far`);
+}
+
+// ---- the network ----
+
+const graph = new Graph($("graph"), choose);
+const matrix = new Matrix($("matrix"), choose);
+
+function setView(view) {
+  page.view = view;
+  $("graph").hidden = view !== "graph";
+  $("matrix").hidden = view !== "matrix";
+  $("order").hidden = view !== "matrix";
+  $("view-graph").setAttribute("aria-pressed", String(view === "graph"));
+  $("view-matrix").setAttribute("aria-pressed", String(view === "matrix"));
+  drawLegend();
+  page.dirty = true;
+}
+
+function setOrder(sorted) {
+  matrix.sorted = sorted;
+  $("order").setAttribute("aria-pressed", String(sorted));
+  page.dirty = page.now = true;
+}
+
+function drawLegend() {
+  const bar = element("span", undefined, "bar");
+  for (let s = 0; s <= STEPS; s += 4) {
+    const step = element("span");
+    step.style.backgroundColor = css(s);
+    bar.append(step);
+  }
+  const item = (name, text) => {
+    const i = element("span", undefined, "item");
+    i.append(element("span", undefined, `key ${name}`), text);
+    return i;
+  };
+  const scale = element("span", undefined, "item");
+  scale.append("no trust", bar, "full share");
+  const unknown = element("span", undefined, "item");
+  unknown.append(swatch(NaN), "unknown");
+  const shapes = page.view === "graph" ? [item("diamond", "malicious, as the experiment says"), item("dashed", "alone or idle"), item("dotted", "silent"), item("double", "excluded")]
+    : [element("span", "rows receive, columns send; the strip above is the median trust in each sender", "item")];
+  fill($("legend"), [scale, unknown, ...shapes]);
+}
+
+function describe(m) {
+  const bad = [];
+  for (let k = 0; k < m.n && bad.length < 12; k++) if (m.agent.distrusted[k]) bad.push(m.run.names[k]);
+  const text = `${m.n} agents; not trusted: ${bad.length ? bad.join(", ") : "nobody"}. The list of agents has the same as text.`;
+  for (const id of ["graph", "matrix"]) if ($(id).getAttribute("aria-label") !== text) $(id).setAttribute("aria-label", text);
+}
+
+function drawNetwork(m) {
+  if (page.structure !== m.structure) {
+    page.structure = m.structure;
+    setView(m.n > GRAPH_MOST ? "matrix" : "graph");
+    setOrder(m.edges.count < 0.1 * m.n * m.n);
+    $("view-graph").disabled = m.n > GRAPH_MOST;
+    $("view-graph").title = m.n > GRAPH_MOST ? `A graph is drawn up to ${GRAPH_MOST} agents` : "";
+  }
+  if (page.view === "graph") graph.draw(m);
+  else matrix.draw(m);
+  describe(m);
+}
+
+function choose(k) {
+  page.chosen = k;
+  graph.choose(k);
+  matrix.choose(k);
+  page.dirty = true;
+  page.now = true;
+}
+
+function onKey(event) {
+  const n = page.model.n;
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (event.key === "Escape") choose(-1);
+  else if (step && n) {
+    event.preventDefault();
+    choose(page.chosen < 0 ? (step > 0 ? 0 : n - 1) : (page.chosen + step + n) % n);
+  }
+}
+
+// ---- drawing ----
+
+function draw(now) {
+  page.frames++;
+  requestAnimationFrame(draw);
+  if (!page.dirty || (now - page.drawn < PERIOD && !page.now)) return;
+  const m = page.model;
+  page.dirty = page.now = false;
+  page.drawn = now;
+  drawState(m);
+  if (!m.run) return;
+  m.settle();
+  if (page.chosen >= m.n) page.chosen = -1;
+  drawNetwork(m);
+  drawTop(m);
+  drawAgents(m);
+  drawDetail(m);
+  drawCharts(m);
+  drawLog(m);
+}
+
+function redress() {
+  $("theme").textContent = isDark() ? "Light" : "Dark";
+  graph.restyle();
+  for (const chart of Object.values(charts)) chart.make();
+  drawLegend();
+  page.dirty = page.now = true;
+}
+
+function wire() {
+  $("theme").addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    redress();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redress);
+  for (const id of ["find", "log-find", "log-kind"]) $(id).addEventListener("input", () => { page.dirty = page.now = true; });
+  $("view-graph").addEventListener("click", () => setView("graph"));
+  $("view-matrix").addEventListener("click", () => setView("matrix"));
+  $("order").addEventListener("click", () => setOrder(!matrix.sorted));
+  $("detail-close").addEventListener("click", () => choose(-1));
+  const zoom = (factor) => (page.view === "graph" ? graph : matrix).zoom(factor);
+  $("zoom-in").addEventListener("click", () => zoom(1.3));
+  $("zoom-out").addEventListener("click", () => zoom(1 / 1.3));
+  $("zoom-fit").addEventListener("click", () => zoom(0));
+  for (const id of ["graph", "matrix"]) $(id).addEventListener("keydown", onKey);
+  new ResizeObserver(() => {
+    graph.resize();
+    for (const chart of Object.values(charts)) chart.resize();
+    page.dirty = page.now = true;
+  }).observe(document.querySelector("main"));
+}
+
+// ---- lines ----
+
+function listen() {
+  const source = new EventSource("events");
+  const replay = new Replay((model) => {
+    page.model = model;
+    page.dirty = true;
+  });
+  source.addEventListener("message", (event) => {
+    if (event.data.startsWith('{"type":"hello"')) {
+      page.model = new Model();
+      page.replaying = event.data.includes('"replay":true');
+      page.lost = false;
+      replay.clear();
+    } else if (event.data === '{"type":"now"}') {
+      page.settled = true;
+      if (page.replaying) {
+        source.close();
+        replay.begin();
+      }
+    } else if (page.replaying) {
+      replay.add(event.data);
+    } else {
+      page.model.apply(event.data);
+    }
+    page.dirty = true;
+  });
+  source.addEventListener("error", () => {
+    page.lost = true; // the browser connects again, and then everything comes from the beginning
+    page.dirty = true;
+  });
+}
+
+window.reefDash = page; // for tests and for whoever looks at the numbers in the console
+page.graph = graph;
+makeCharts();
+wire();
+setView("graph");
+redress();
+listen();
+requestAnimationFrame(draw);

@@ -1,0 +1,127 @@
+/* Making a window: the check of its setup, all of its memory, whom it has to do with. */
+#include "net/window.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+reef_status rfi_window_check(const rfi_window_setup *setup, reef_error *error)
+{
+    reef_status status = rfi_shape_check(&setup->shape, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    if (setup->count < 1 || setup->count > RFI_NEIGHBOURS_MAX) {
+        return rfi_fail(error, REEF_E_GRAPH, "an agent has 1 to %d neighbours, not %td", RFI_NEIGHBOURS_MAX,
+                        setup->count);
+    }
+    if (setup->stale < 0 || setup->stale > RFI_STALE_MAX) {
+        return rfi_fail(error, REEF_E_RANGE, "stale is 0 to %d rounds, not %d", RFI_STALE_MAX, setup->stale);
+    }
+    if (!(setup->malicious >= 0 && setup->malicious < 0.5)) {
+        return rfi_fail(error, REEF_E_RANGE, "the weight that may be malicious is at least 0 and below 1/2, not %g",
+                        setup->malicious);
+    }
+    double sum = setup->own_weight;
+    bool good = setup->own_weight >= 0;
+    for (ptrdiff_t l = 0; l < setup->count; l++) {
+        good &= setup->neighbours[l].weight > 0;
+        sum += setup->neighbours[l].weight;
+        if (l > 0 && setup->neighbours[l].agent <= setup->neighbours[l - 1].agent) {
+            return rfi_fail(error, REEF_E_ARG, "neighbours must come in order of their numbers, each once");
+        }
+    }
+    if (!good || !(fabs(sum - 1) <= 1e-6)) {
+        return rfi_fail(error, REEF_E_WEIGHTS, "the weights of a neighbourhood are positive and sum to 1, not to %g",
+                        sum);
+    }
+    return REEF_OK;
+}
+
+/* Lays the window out; measures when the arena has no memory. */
+static rfi_window *lay_out(rfi_arena *arena, const rfi_window_setup *setup)
+{
+    ptrdiff_t bytes = (ptrdiff_t)rfi_shape_bytes(&setup->shape);
+    uint32_t chunks = rfi_shape_chunks(&setup->shape);
+    rfi_window *window = rfi_arena_take(arena, 1, 1, sizeof *window);
+    rfi_peer *peers = rfi_arena_take(arena, setup->count, 1, sizeof *peers);
+    if (window) {
+        memset(window, 0, sizeof *window);
+        memset(peers, 0, (size_t)setup->count * sizeof *peers);
+        window->peers = peers;
+    }
+    for (ptrdiff_t l = 0; l < setup->count; l++) {
+        for (int s = 0; s < 2; s++) {
+            unsigned char *model = rfi_arena_take(arena, bytes, 1, 1);
+            unsigned char *index = rfi_arena_take(arena, chunks, RFI_HASH_BYTES, 1);
+            unsigned char *have = rfi_arena_take(arena, chunks, 1, 1);
+            if (window) {
+                peers[l].slots[s].model = model;
+                rfi_fetch_init(&peers[l].slots[s].fetch, &setup->shape, model, index, have);
+            }
+        }
+    }
+    return window;
+}
+
+size_t rfi_window_bytes(const rfi_window_setup *setup)
+{
+    rfi_arena arena = {NULL, 0, false};
+    (void)lay_out(&arena, setup);
+    return arena.overflow ? SIZE_MAX : (size_t)arena.used + RFI_ALIGNMENT;
+}
+
+reef_status rfi_window_create(rfi_window **window, const reef_context *context, const rfi_window_setup *setup,
+                              reef_error *error)
+{
+    reef_status status = rfi_window_check(setup, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    size_t bytes = rfi_window_bytes(setup);
+    void *memory = bytes == SIZE_MAX ? NULL : rfi_allocate(context, bytes);
+    if (!memory) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for the models of %td neighbours (%zu bytes)", setup->count,
+                        bytes);
+    }
+    rfi_arena arena = {rfi_align(memory), 0, false};
+    rfi_window *made = lay_out(&arena, setup);
+    assert((size_t)arena.used + RFI_ALIGNMENT == bytes); /* the same layout as was measured */
+    made->context = context;
+    made->memory = memory;
+    made->setup = *setup;
+    made->setup.neighbours = NULL;
+    for (ptrdiff_t l = 0; l < setup->count; l++) {
+        made->peers[l].who = setup->neighbours[l];
+        made->peers[l].claim = -1;
+        made->peers[l].tokens = RFI_TOKENS_MAX;
+    }
+    *window = made;
+    return REEF_OK;
+}
+
+void rfi_window_destroy(rfi_window **window)
+{
+    if (*window) {
+        rfi_release((*window)->context, (*window)->memory);
+    }
+    *window = NULL;
+}
+
+static int by_agent(const void *key, const void *element)
+{
+    uint32_t agent = *(const uint32_t *)key;
+    uint32_t other = ((const rfi_peer *)element)->who.agent;
+    return (agent > other) - (agent < other);
+}
+
+ptrdiff_t rfi_window_find(const rfi_window *window, uint32_t agent)
+{
+    const rfi_peer *found =
+        bsearch(&agent, window->peers, (size_t)window->setup.count, sizeof *window->peers, by_agent);
+    return found ? found - window->peers : -1;
+}

@@ -1,0 +1,264 @@
+/* Tukey's M-estimate from power sums. Part of kernels_tmpl.h; notation in mest_group_tmpl.h.
+ *
+ * Tukey's psi is the quintic d - 2 d^3 + d^5 on |d| < 1. As long as the same values are active (|d| < 1), the sum of psi is therefore a
+ * polynomial in t whose coefficients are the power sums p_j = sum u^j, j = 0..5: one pass over the column, then Newton's method on that
+ * polynomial, at a cost that does not depend on n. Afterwards each lane is checked: same active values at the solution, steps short, slope
+ * healthy. Lanes that fail the check are solved value by value (mest_values_tmpl.h). */
+
+typedef struct powers {
+    vec p[6];       /* sums of a u^j over the active values, j = 0..5 */
+    vec inside[2];  /* greatest active |u| below and above the median */
+    vec outside[2]; /* least inactive |u| */
+    mask rejects;   /* lanes with inactive values */
+} powers;
+
+KERNEL powers no_powers(void)
+{
+    enum { FAR_OUT = 4 }; /* beyond any t that is accepted */
+    vec zero = v_set(0);
+    return (powers){{zero, zero, zero, zero, zero, zero}, {zero, zero}, {v_set(FAR_OUT), v_set(FAR_OUT)}, m_first(0)};
+}
+
+/* -a and b, a value from the lower and one from the upper end: their odd powers nearly cancel, so that the sums stay small and exact. */
+KERNEL void add_powers(vec *p, vec a, vec b)
+{
+    vec aa = v_mul(a, a);
+    vec bb = v_mul(b, b);
+    vec aaa = v_mul(aa, a);
+    vec bbb = v_mul(bb, b);
+    p[1] = v_add(p[1], v_sub(b, a));
+    p[2] = v_add(p[2], v_add(aa, bb));
+    p[3] = v_add(p[3], v_sub(bbb, aaa));
+    p[4] = v_fma(bb, bb, v_fma(aa, aa, p[4]));
+    p[5] = v_fma(bbb, bb, v_fnma(aaa, aa, p[5]));
+}
+
+/* |u| where it is active, else 0; notes the edges of the active values. side: 0 below the median, 1 above. */
+KERNEL vec active_part(powers *sums, vec u, mask active, int side)
+{
+    sums->p[0] = v_add(sums->p[0], v_select(active, v_set(1), v_set(0)));
+    sums->outside[side] = v_select(active, sums->outside[side], u);
+    u = v_select(active, u, v_set(0));
+    sums->inside[side] = v_max(sums->inside[side], u);
+    return u;
+}
+
+/* A pair of values from both ends of a sorted column, as |u|. */
+typedef struct value_pair {
+    vec a, b;
+} value_pair;
+
+KERNEL value_pair pair_at(const vec *column, ptrdiff_t n, ptrdiff_t i, const mest_lanes *q, vec half)
+{
+    vec a = v_fma(v_sub(q->m0.lower, column[i]), q->inverse, half);
+    vec b = v_fma(v_sub(column[n - 1 - i], q->m0.upper), q->inverse, half);
+    return (value_pair){a, b};
+}
+
+KERNEL bool all_active(value_pair pair)
+{
+    return m_all(v_less(v_max(pair.a, pair.b), v_set(1)));
+}
+
+KERNEL void add_masked(powers *sums, value_pair pair)
+{
+    vec a = active_part(sums, pair.a, v_less(pair.a, v_set(1)), 0);
+    vec b = active_part(sums, pair.b, v_less(pair.b, v_set(1)), 1);
+    add_powers(sums->p, a, b);
+}
+
+/* Of a sorted column with equal weights, from both ends inwards; once all lanes are active no masks are needed, only the edges are
+ * noted once more. Always the same order of additions, whatever the other lanes do. The middle of an odd number is the median: 0. */
+KERNEL powers powers_of_column(const vec *column, ptrdiff_t n, const mest_lanes *q)
+{
+    powers sums = no_powers();
+    vec half = v_mul(q->m0.half, q->inverse);
+    ptrdiff_t pairs = n / 2;
+    ptrdiff_t i = 0;
+    value_pair pair = pair_at(column, n, 0, q, half);
+    do { /* the outermost pair is often active in some lanes only: not worth a guess */
+        add_masked(&sums, pair);
+        pair = pair_at(column, n, ++i, q, half);
+    } while (i < pairs && !all_active(pair));
+    sums.inside[0] = i < pairs ? v_max(sums.inside[0], pair.a) : sums.inside[0];
+    sums.inside[1] = i < pairs ? v_max(sums.inside[1], pair.b) : sums.inside[1];
+    sums.p[0] = v_add(sums.p[0], v_set((real)(n - 2 * i)));
+    for (; i < pairs; i++) {
+        pair = pair_at(column, n, i, q, half);
+        add_powers(sums.p, pair.a, pair.b);
+    }
+    sums.rejects = v_less(sums.p[0], v_set((real)n));
+    return sums;
+}
+
+/* The same for a constant n of at least 4, without loops. */
+KERNEL powers powers_of_short_column(const vec *column, ptrdiff_t n, const mest_lanes *q)
+{
+    powers sums = no_powers();
+    vec half = v_mul(q->m0.half, q->inverse);
+    value_pair pair = pair_at(column, n, 1, q, half);
+    add_masked(&sums, pair_at(column, n, 0, q, half));
+    if (all_active(pair)) {
+        sums.inside[0] = v_max(sums.inside[0], pair.a);
+        sums.inside[1] = v_max(sums.inside[1], pair.b);
+        sums.p[0] = v_add(sums.p[0], v_set((real)(n - 2)));
+        UNROLL
+        for (ptrdiff_t i = 1; i < n / 2; i++) {
+            pair = pair_at(column, n, i, q, half);
+            add_powers(sums.p, pair.a, pair.b);
+        }
+    } else {
+        UNROLL
+        for (ptrdiff_t i = 1; i < n / 2; i++) {
+            add_masked(&sums, pair_at(column, n, i, q, half));
+        }
+        sums.p[0] = v_add(sums.p[0], v_set((real)(n % 2)));
+    }
+    sums.rejects = v_less(sums.p[0], v_set((real)n));
+    return sums;
+}
+
+/* Of the rows in their own order, with weights. */
+KERNEL powers powers_of_rows(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, const mest_lanes *q)
+{
+    const row *rows = (const row *)span->rows;
+    powers sums = no_powers();
+    vec zero = v_set(0);
+    vec inside = zero;
+    vec outside = sums.outside[0];
+    vec inverse = q->inverse;
+    vec half = v_mul(q->m0.half, inverse);
+    for (ptrdiff_t l = 0; l < span->n; l++) {
+        vec u = v_fma(v_sub(load_lanes(rows[l], at, lanes), q->m0.upper), inverse, half);
+        vec size = v_abs(u);
+        mask active = v_less(size, v_set(1));
+        sums.rejects = m_or(sums.rejects, m_andnot(m_first(LANES), active));
+        inside = v_select(active, v_max(inside, size), inside);
+        outside = v_select(active, outside, v_min(outside, size));
+        vec a = v_select(active, v_set((real)span->weights[l]), zero);
+        u = v_select(active, u, zero);
+        vec uu = v_mul(u, u);
+        vec au = v_mul(a, u);
+        vec auuu = v_mul(au, uu);
+        sums.p[0] = v_add(sums.p[0], a);
+        sums.p[1] = v_add(sums.p[1], au);
+        sums.p[2] = v_fma(au, u, sums.p[2]);
+        sums.p[3] = v_add(sums.p[3], auuu);
+        sums.p[4] = v_fma(auuu, u, sums.p[4]);
+        sums.p[5] = v_fma(auuu, uu, sums.p[5]);
+    }
+    for (int side = 0; side < 2; side++) { /* careful: the nearest of both sides stands for both */
+        sums.inside[side] = inside;
+        sums.outside[side] = outside;
+    }
+    return sums;
+}
+
+/* ---- Newton's method on the polynomial ---- */
+
+/* g(t) = sum psi(u - t) = c0 + c1 t + ... + c5 t^5; the slope of the M-estimate is sum psi' = -g'(t). */
+typedef struct quintic {
+    vec c[6];
+    vec p2;        /* for sum z = p0 - p2 + 2 p1 t - p0 t^2, with p1 = c4 / 5 and p0 = -c5 */
+    vec low, high; /* between them the same values are active, and t is at most one scale */
+    vec step, t;
+    mask healthy; /* so far */
+    mask rejects; /* lanes with inactive values */
+} quintic;
+
+KERNEL quintic quintic_of(const powers *sums, const mest_limits *limits)
+{
+    const vec *p = sums->p;
+    vec one = v_set(1);
+    quintic f;
+    f.c[0] = v_add(v_fnma(v_set(2), p[3], p[1]), p[5]);
+    f.c[1] = v_fnma(v_set(5), p[4], v_fma(v_set(6), p[2], v_sub(v_set(0), p[0])));
+    f.c[2] = v_fma(v_set(10), p[3], v_mul(v_set(-6), p[1]));
+    f.c[3] = v_fma(v_set(-10), p[2], v_add(p[0], p[0]));
+    f.c[4] = v_mul(v_set(5), p[1]);
+    f.c[5] = v_sub(v_set(0), p[0]);
+    f.p2 = p[2];
+    /* inside[0] < 1 - t < outside[0] and inside[1] < 1 + t < outside[1] */
+    f.low = v_max(v_max(v_sub(sums->inside[1], one), v_sub(one, sums->outside[0])), v_sub(v_set(0), limits->longest));
+    f.high = v_min(v_min(v_sub(one, sums->inside[0]), v_sub(sums->outside[1], one)), limits->longest);
+    f.healthy = m_first(LANES);
+    f.rejects = sums->rejects;
+    f.step = v_set(0);
+    f.t = v_set(0);
+    return f;
+}
+
+/* Sum of z at t: a parabola. */
+KERNEL vec sum_of_z(const quintic *f, vec t)
+{
+    vec linear = v_fma(v_set((real)0.4), f->c[4], v_mul(f->c[5], t));
+    return v_fma(linear, t, v_sub(v_sub(v_set(0), f->c[5]), f->p2));
+}
+
+/* Whether the guard of src/num/mest.c would let the step be: the slope is more than half the weight, sum b. With slope = 5 sum b - 4 sum z
+ * this reads 9 slope > 4 sum z. derivative = -slope. */
+KERNEL void check_slope(quintic *f, vec derivative, vec z)
+{
+    f->healthy = m_and(f->healthy, v_less(v_fma(v_set(9), derivative, v_mul(v_set(4), z)), v_set(0)));
+}
+
+/* g'(t), and g(t) into *value. */
+KERNEL vec derivative_at(const quintic *f, vec t, vec *value)
+{
+    vec g = f->c[5];
+    vec derivative = g;
+    for (int j = 4; j > 0; j--) {
+        g = v_fma(g, t, f->c[j]);
+        derivative = v_fma(derivative, t, g);
+    }
+    *value = v_fma(g, t, f->c[0]);
+    return derivative;
+}
+
+KERNEL void newton_step(quintic *f, bool is_last, const mest_limits *limits)
+{
+    vec value;
+    vec derivative = derivative_at(f, f->t, &value);
+    if (is_last) { /* rounding moves the solution by some ulp(1) / slope, in units of r = c s: that must vanish beside s */
+        check_slope(f, derivative, sum_of_z(f, f->t));
+        f->healthy = m_and(f->healthy, v_less(derivative, v_mul(limits->slope, f->c[5])));
+    }
+    f->step = v_quotient(value, derivative);
+    f->t = v_sub(f->t, f->step);
+}
+
+#ifdef REAL_IS_FLOAT
+enum { NEWTON_STEPS = 3 };
+#else
+enum { NEWTON_STEPS = 4 };
+#endif
+
+/* Groups are solved side by side: alone each is a long chain of operations that wait for each other. */
+KERNEL void newton(quintic *f, int groups, const mest_limits *limits)
+{
+    for (int g = 0; g < groups; g++) { /* the first step, from 0 */
+        check_slope(&f[g], f[g].c[1], v_sub(v_sub(v_set(0), f[g].c[5]), f[g].p2));
+        f[g].t = v_sub(v_set(0), v_quotient(f[g].c[0], f[g].c[1]));
+    }
+    for (int step = 1; step < NEWTON_STEPS; step++) {
+        for (int g = 0; g < groups; g++) {
+            newton_step(&f[g], step == NEWTON_STEPS - 1, limits);
+        }
+    }
+}
+
+/* Lanes whose solution holds: Newton's method was never bent, its last step was so short that the next would be below the tolerance,
+ * and the same values are active there. */
+KERNEL mask settled(const quintic *f, const mest_limits *limits)
+{
+    mask inside = m_and(v_less(f->low, f->t), v_less(f->t, f->high));
+    return m_and(m_and(f->healthy, inside), v_less(v_abs(f->step), limits->last));
+}
+
+/* sum b at the solution: slope = 5 sum b - 4 sum z. */
+KERNEL vec total_weight(const quintic *f)
+{
+    vec value;
+    vec derivative = derivative_at(f, f->t, &value);
+    return v_mul(v_set((real)0.2), v_fma(v_set(4), sum_of_z(f, f->t), v_sub(v_set(0), derivative)));
+}

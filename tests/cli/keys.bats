@@ -1,0 +1,128 @@
+# Keys and run files: what is written, who may read it, what is refused.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    "$REEF" doctor | grep -q '^network.*libnats' || skip "built without libnats"
+}
+
+# A draft for five agents; more lines are its arguments.
+draft() {
+    "$REEF" keys new boss >boss.line 2>/dev/null
+    {
+        echo "reef: 1"
+        echo "run: trial"
+        echo "id: 00112233445566778899aabbccddeeff"
+        echo "coordinator: $("$REEF" keys show boss.key | cut -d' ' -f1)"
+        echo "agents:"
+        for name in ann bob cid dee eve; do
+            echo "  $("$REEF" keys new "$name" 2>/dev/null)"
+        done
+        echo "graph: complete"
+        echo "rule: mref"
+        echo "model: {count: 1000}"
+        echo 'brokers: ["tls://broker.example:4222"]'
+        printf '%s\n' "$@"
+    } >draft.yaml
+}
+
+@test "a key file is for its owner alone, and is never overwritten" {
+    run -0 --separate-stderr "$REEF" keys new alice
+    [[ "$output" =~ ^alice:\ \"R[A-Z2-7]{55}\ U[A-Z2-7]{55}\"$ ]]
+    [ "$(stat -c %a alice.key)" = 600 ]
+    cp alice.key before
+    run -5 "$REEF" keys new alice
+    [[ "$output" == *"exists"* ]]
+    cmp before alice.key
+    for name in "" Alice a.b ../alice $'a\e[2J' "$(printf 'a%.0s' {1..33})"; do
+        run -2 --separate-stderr "$REEF" keys new "$name"
+        [[ "$stderr" == *"a name has 1 to 32 letters"* ]]
+        [[ "$stderr" != *$'\e'* ]]
+    done
+    run -0 "$REEF" keys show alice.key
+    [ "${#output}" = 113 ]
+    chmod 644 alice.key
+    run -5 "$REEF" keys show alice.key
+    [[ "$output" == *"chmod 600"* ]]
+    echo "reef-secret-1 SAAA" >bad.key && chmod 600 bad.key
+    run -3 "$REEF" keys show bad.key
+    run -2 "$REEF" keys
+    run -2 "$REEF" keys forget alice
+}
+
+@test "a signed run file is checked; a changed one, and one of another coordinator, is refused" {
+    draft
+    run -0 "$REEF" keys sign draft.yaml --key boss.key -o run.yaml
+    run -0 "$REEF" keys verify run.yaml --coordinator "$("$REEF" keys show boss.key | cut -d' ' -f1)"
+    run -0 "$REEF" check run.yaml
+    [[ "$output" == *"5 agents, complete, rule mref; models of 1000 numbers, 4000 bytes"* ]]
+    [[ "$output" == *"ann            4 neighbours, own weight 0.200; tolerates 1 malicious, 1 absent;"* ]]
+    [[ "$output" == *"valid run file, 0 warnings"* ]]
+    run -3 "$REEF" keys verify run.yaml --coordinator "$("$REEF" keys show ann.key | cut -d' ' -f1)"
+    [[ "$output" == *"another coordinator"* ]]
+    sed 's/complete/ring:k=2/' run.yaml >changed.yaml
+    run -3 "$REEF" check changed.yaml
+    [[ "$output" == *"changed after it was signed"* ]]
+    run -2 "$REEF" check run.yaml --set rule=mean
+}
+
+@test "a draft that is no run file is not signed; what nobody tolerates is a warning" {
+    draft "malicious: 0.7"
+    run -3 "$REEF" keys sign draft.yaml --key boss.key -o run.yaml
+    [[ "$output" == *"malicious"* ]]
+    [ ! -e run.yaml ]
+    rm -f -- *.key
+    draft "malicious: 0.1"
+    "$REEF" keys sign draft.yaml --key boss.key -o run.yaml
+    run -0 "$REEF" check run.yaml
+    [[ "$output" == *"WARNING ann tolerates no malicious neighbour"* ]]
+    run -1 "$REEF" check run.yaml --strict
+    rm -f -- *.key
+    draft
+    run -3 "$REEF" keys sign draft.yaml --key ann.key -o run2.yaml
+    [[ "$output" == *"another key than that of its coordinator"* ]]
+}
+
+# next EPOCH FROM SED-COMMAND: a draft that follows draft.yaml
+next() {
+    { echo "epoch: $1"; echo "from: $2"; sed -E "$3" draft.yaml; } >next.yaml
+}
+
+@test "a later epoch changes members and graph, and nothing that was agreed on before" {
+    draft
+    "$REEF" keys sign draft.yaml --key boss.key -o run.yaml
+    frank=$("$REEF" keys new frank 2>/dev/null)
+    next 2 50 "s/^  cid: .*/  cid: removed/; s/^(  eve: .*)/\\1\\n  $frank/; s/^graph: .*/graph: ring:k=2/"
+    run -0 "$REEF" keys sign next.yaml --key boss.key -o second.yaml --after run.yaml --round 40
+    run -0 "$REEF" check second.yaml
+    [[ "$output" == *"cid          removed"* ]]
+    [[ "$output" == *"frank          4 neighbours"* ]]
+    run -2 "$REEF" keys sign next.yaml --key boss.key -o no.yaml --after run.yaml --round 41
+    [[ "$output" == *"at least 51"* ]]
+    run -2 "$REEF" keys sign next.yaml --key boss.key -o no.yaml
+    [[ "$output" == *"--after"* ]]
+    run -2 "$REEF" keys sign next.yaml --key boss.key -o no.yaml --after second.yaml
+    [[ "$output" == *"epoch 2 of run trial is followed by 3, not by 2"* ]]
+    refused() { # refused SED-COMMAND WORDS
+        next 2 50 "$1"
+        run -2 "$REEF" keys sign next.yaml --key boss.key -o no.yaml --after run.yaml
+        [[ "$output" == *"$2"* ]]
+    }
+    refused 's/^rule: .*/rule: mean/' "rule cannot change"
+    refused 's/^id: 0/id: 1/' "id cannot change"
+    refused 's/count: 1000/count: 1001/' "model, chunk or largest"
+    refused '/^  eve: /d' "eve is missing"
+    refused 's/^  bob:/  rob:/' "place 1 is bob's"
+    refused "s/^  bob: .*/  bob: ${frank#*: }/" "bob has other keys"
+    refused "s/^(  ann: .*)/\\1\\n  $frank/" "new agents come at the end"
+    [ ! -e no.yaml ]
+    # who was removed does not come back, and has no links
+    { echo "epoch: 3"; echo "from: 90"; cat draft.yaml; } >third.yaml
+    sed -i "/^  eve: /a\\  $frank" third.yaml
+    run -2 "$REEF" keys sign third.yaml --key boss.key -o no.yaml --after second.yaml
+    [[ "$output" == *"cid was removed"* ]]
+    next 2 50 's/^  cid: .*/  cid: removed/; s/^graph: .*/links: "ann~bob bob~cid cid~dee dee~eve eve~ann"/'
+    "$REEF" keys sign next.yaml --key boss.key -o second.yaml --after run.yaml
+    run -2 "$REEF" check second.yaml
+    [[ "$output" == *"cid was removed"* ]]
+}

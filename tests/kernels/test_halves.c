@@ -1,0 +1,52 @@
+/* Half precision by the processor's instruction: every number as io/half.c has it, at any place and in any count. */
+#include "io/half.h"
+#include "num/kernels/halves.h"
+#include "support/check.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ALL = 1 << 16 };
+static uint16_t half[ALL + 8];
+static float fast[ALL + 8], plain[ALL];
+
+static void all_numbers(void **state)
+{
+    (void)state;
+    for (ptrdiff_t shift = 0; shift < 8; shift++) {
+        for (int i = 0; i < ALL; i++) {
+            half[i + shift] = (uint16_t)i;
+        }
+        if (!rfi_halves_widen(half + shift, ALL - shift, fast + shift)) {
+            skip(); /* no such instruction */
+        }
+        rfi_widen_f16(half + shift, ALL - shift, plain);
+        for (int i = 0; i < ALL - shift; i++) {
+            bool same = memcmp(&fast[i + shift], &plain[i], sizeof plain[i]) == 0;
+            CHECK(same || (isnan(fast[i + shift]) && isnan(plain[i])), "number %d with a shift of %td", i, shift);
+        }
+    }
+}
+
+static void any_count(void **state)
+{
+    (void)state;
+    for (ptrdiff_t count = 0; count < 40; count++) {
+        for (int i = 0; i < 48; i++) {
+            half[i] = 0x3C00;
+            fast[i] = -1;
+        }
+        if (!rfi_halves_widen(half, count, fast)) {
+            skip();
+        }
+        for (int i = 0; i < 48; i++) {
+            CHECK(fast[i] == (i < count ? 1.0F : -1.0F), "number %d of %td", i, count);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_numbers), cmocka_unit_test(any_count)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,35 @@
+# The live page in a real Chromium; lines come from a file, on standard input, or from a swarm over a real nats-server.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+    REEF_PAGE=$(dirname "$REEF")/page
+    export REEF_PAGE
+}
+
+browse() { PYTHONDONTWRITEBYTECODE=1 timeout 300 /usr/bin/python3 "$BATS_TEST_DIRNAME/dash_browser.py" "$REEF" "$1" 2>&3; }
+
+@test "dash: this build has the page" {
+    "$REEF" doctor | grep -q '^live page .*can show'
+}
+
+@test "dash: the graph is drawn, colours follow an attack, a late page has it all" { browse attack; }
+@test "dash: click, keyboard, list, filter" { browse click; }
+@test "dash: replay" { browse replay; }
+@test "dash: 1000 agents" { browse thousand; }
+@test "dash: 1e5 events without growing" { browse memory; }
+@test "dash: markup and malformed members are harmless" { browse markup; }
+@test "dash: loopback, GET, own host, headers" { browse server; }
+@test "dash: accessibility, light, dark, phone" { browse sight; }
+
+@test "dash: the recorded run of the documentation" { browse example; }
+@test "dash: a swarm, live and from its record" { browse swarm; }
+
+@test "dash: files that are none are refused" {
+    cd "$BATS_TEST_TMPDIR"
+    run -2 "$REEF" dash
+    run -5 "$REEF" dash --replay none.jsonl
+    echo "no line" >bad.jsonl
+    run -3 "$REEF" dash --replay bad.jsonl
+    [[ "$output" == *"bad.jsonl: no line is one of a recorded run"* ]]
+    run -2 "$REEF" dash --replay bad.jsonl --port 99999
+}

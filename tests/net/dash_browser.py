@@ -1,0 +1,331 @@
+"""Opens the live page in headless Chromium:  dash_browser.py REEF CASE, where CASE is a function check_CASE below.
+
+Lines are put on the standard input of `reef dash --replay -`, as a network would send them, or written to a file that is played back."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+import dash_lines as lines
+
+PATIENCE = 60  # seconds that something may take at most; nothing is asserted about how fast it is
+MARKUP = "<img src=x onerror=\"window.hurt=1\"><script>window.hurt=1</script>"
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit("dash_browser: " + what)
+
+
+def open_browser():
+    options = Options()
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--window-size=1400,1000"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+
+
+class Page:
+    """The command, its page in a browser, and a way to put lines in."""
+
+    def __init__(self, reef, replay="-", command=None):
+        self.process = subprocess.Popen([reef, *(command or ["dash", "--replay", replay])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.said = self.process.stdout.readline()
+        if "http" not in self.said:
+            self.said += self.process.stdout.readline()
+        self.url = re.search(r"http://127\.0\.0\.1:\d+/", self.said).group(0)
+        self.driver = open_browser()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.driver.quit()
+        self.process.terminate()
+        check(self.process.wait(PATIENCE) == 0, f"reef dash ended with {self.process.returncode}")
+
+    def put(self, *texts):
+        self.process.stdin.write("".join(text + "\n" for text in texts))
+        self.process.stdin.flush()
+
+    def open(self):
+        self.driver.get(self.url)
+
+    def js(self, text, *arguments):
+        return self.driver.execute_script("const m = window.reefDash?.model; " + text, *arguments)
+
+    def wait(self, text, what, *arguments):
+        end = time.monotonic() + PATIENCE
+        while not self.js(f"return !!({text})", *arguments):
+            check(time.monotonic() < end, f"{what}: {self.js('return m && [m.lines, m.bad, m.n, m.time, document.body.innerText.slice(0, 300)]')}")
+            time.sleep(0.1)
+
+    def shown(self, agent):
+        """Median trust, as the list has it, and colour of its node in the graph."""
+        return self.js("const row = document.querySelector(`[data-agent='${arguments[0]}']`); return [row.dataset.trust, reefDash.graph.cy.getElementById(`n${arguments[0]}`).data('colour')]", agent)
+
+    def silent(self, but=()):
+        """Nothing was complained about, and nothing was asked of anybody else."""
+        errors = [e for e in self.driver.get_log("browser") if e["level"] in ("SEVERE", "WARNING") and not any(b in e["message"] for b in but)]
+        check(not errors, f"the console has {errors}")
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                url = message["params"]["request"]["url"]
+                check(url.startswith((self.url, "data:")), f"the page asked for {url}")
+
+
+# ---- cases ----
+
+def check_example(reef):
+    """The recorded run of the documentation: the malicious agents, and they alone, end without trust."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/network")
+    with Page(reef, os.path.join(folder, "colluders.jsonl")) as page:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+        page.open()
+        page.wait("m.ended && document.querySelectorAll('#agent-rows tr').length === 12", "it is not played to its end")
+        told = page.js("return m.agent.distrusted.map((bad, k) => (bad ? k : -1)).filter((k) => k >= 0)")
+        marked = page.js("return [...m.run.malicious].sort((x, y) => x - y)")
+        check(told == marked and len(marked) == 3, f"not trusted: {told}, malicious: {marked}")
+        check(page.js("return m.bad") == 0 and page.js("return m.history.round.length") > 5, "lines are missing")
+        page.silent()
+
+
+def check_swarm(reef):
+    """Agents that are processes, over a real broker: live and then from the record."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trial.yaml")
+        record = os.path.join(folder, "trial.jsonl")
+        with open(path, "w") as file:
+            file.write("name: trial\nagents: 16\ngraph: ring:k=3\nweights: metropolis\nrule: mref\nrepetitions: 1\nseed: 3\nmalicious: 3\nattack: sign_flip\n"
+                       "problem: {kind: lms, dimension: 10, noise: 0.01}\nstrategy: {kind: diffusion, mu: 0.05}\nrounds: 300\n")
+        with Page(reef, command=["swarm", path, "--dash", "--record", record, "-q", "--no-figures", "-o", os.path.join(folder, "results")]) as page:
+            page.open()
+            page.wait("m.heard === 16 && reefDash.graph.cy?.nodes().length === 16", "16 agents are not heard")
+            page.wait("m.ended", "the run does not end")
+            page.js("m.settle()")
+            told = page.js("return m.agent.distrusted.map((bad, k) => (bad ? k : -1)).filter((k) => k >= 0)")
+            check(told == page.js("return [...m.run.malicious]"), f"not trusted: {told}")
+            check(page.js("return m.agent.metric.every((v) => v < 0)") and page.js("return m.scores.value.length > 0"), "no metric is reported")
+            check(page.js("return m.agent.received.every((b) => b > 0)"), "no bytes are reported")
+            page.silent()
+        with Page(reef, record) as page:
+            page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+            page.open()
+            page.wait("m.ended && m.heard === 16", "the record does not play")
+
+
+def check_attack(reef):
+    """Colours follow an attack within 2 rounds; a page opened late has everything from the beginning."""
+    with Page(reef) as page:
+        page.put(lines.run(16, malicious=[3, 9]))
+        page.open()
+        page.wait("m.n === 16 && reefDash.graph.cy?.nodes().length === 16", "16 agents are not drawn")
+        check(page.js("return reefDash.graph.cy.edges().length") == 96, "96 links are expected")
+        check(page.js("return reefDash.graph.cy.getElementById('n3').style('shape')") == "diamond", "a malicious agent is not marked")
+        page.put(*lines.rounds(16, 0, 20))
+        page.wait("m.agent.round[15] === 19 && document.getElementById('tile-round').textContent.startsWith('19')", "round 19 is not shown")
+        page.wait("document.querySelector(\"[data-agent='3']\").dataset.trust === '1.1'", "trust is not shown")
+        good = page.shown(3)[1]
+        check(good == page.shown(4)[1], "before the attack all have one colour")
+        page.put(*lines.rounds(16, 20, 22, attacked=[3, 9]))
+        page.wait("document.querySelector(\"[data-agent='3']\").dataset.trust === '0'", "trust does not follow the attack within 2 rounds")
+        check(page.shown(3)[1] != good and page.shown(9)[1] == page.shown(3)[1], f"the colours of attackers are {page.shown(3)}, {page.shown(9)}")
+        check(page.shown(4)[1] == good, "an honest agent has changed its colour")
+        check(page.js("return document.getElementById('tile-distrusted').textContent") == "2", "2 should not be trusted")
+        page.driver.refresh()
+        page.wait("m.agent?.round[15] === 21", "a late page does not catch up")
+        check(page.js("return m.history.round.length") >= 20 and page.js("return m.history.trust[5][3]") > 1, "a late page lacks the beginning")
+        page.silent()
+
+
+def check_click(reef):
+    """A node of the graph, the list and the keyboard open an agent's card; events are filtered."""
+    with Page(reef) as page:
+        page.put(lines.run(10, malicious=[2]), *lines.rounds(10, 0, 30, attacked=[2]), lines.event(3, "joined", agent=5, text="came late"))
+        page.open()
+        page.wait("m.agent?.round[9] === 29 && reefDash.graph.cy", "the run is not there")
+        x, y = page.js("const p = reefDash.graph.cy.getElementById('n2').renderedPosition(), b = document.getElementById('graph').getBoundingClientRect(); return [b.left + p.x, b.top + p.y]")
+        for kind in ("mousePressed", "mouseReleased"):
+            page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})
+        page.wait("document.getElementById('detail-title').textContent === 'agent-2'", "a click on a node opens nothing")
+        text = page.driver.find_element(By.ID, "detail").text
+        for part in ("Not trusted: points away from the others", "value: ", "Last seen", "Received", "malicious"):
+            check(part in text, f"the card lacks {part!r}: {text}")
+        check(page.js("return document.querySelectorAll('#chart-trust canvas').length") == 1, "no curve of trust")
+        page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "keyDown", "key": "Escape"})
+        graph = page.driver.find_element(By.ID, "graph")
+        graph.send_keys("\ue00c")
+        page.wait("document.getElementById('detail').hidden", "Escape does not close the card")
+        graph.send_keys("\ue014\ue014")
+        page.wait("document.getElementById('detail-title').textContent === 'agent-1'", "arrow keys do not choose")
+        page.driver.find_element(By.CSS_SELECTOR, "[data-agent='7'] button").click()
+        page.wait("document.getElementById('detail-title').textContent === 'agent-7'", "the list does not choose")
+        page.driver.find_element(By.ID, "log-find").send_keys("came late")
+        page.wait("document.querySelectorAll('#log-rows tr').length === 1", "the filter of events does not work")
+        page.driver.find_element(By.ID, "view-matrix").click()
+        page.wait("!document.getElementById('matrix').hidden", "no matrix")
+        page.silent()
+
+
+def check_replay(reef):
+    """A file is played back by its times, and one can go back."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.jsonl")
+        with open(path, "w") as file:
+            file.write("\n".join([lines.run(10, malicious=[2]), *lines.rounds(10, 0, 20), *lines.rounds(10, 20, 60, attacked=[2]), "no line of a run"]))
+        process = subprocess.run([reef, "dash", "--replay", os.path.join(folder, "none")], capture_output=True, text=True)
+        check(process.returncode == 5 and "No such file" in process.stderr, f"a missing file: {process}")
+        with Page(reef, path) as page:
+            check("1 of 602 lines are none of a recorded run" in page.said, f"it says {page.said}")
+            page.open()
+            page.wait("m.time > 0.5 && document.getElementById('state').textContent === 'replay'", "it does not play")
+            slide = "const at = document.getElementById('at'); at.value = arguments[0]; at.dispatchEvent(new Event('input')); document.getElementById('play').textContent === 'Pause' && document.getElementById('play').click();"
+            page.js(slide, 1000)
+            page.wait("reefDash.model.agent.round[9] === 59 && document.querySelector(\"[data-agent='2']\").dataset.trust === '0'", "the end is not reached")
+            page.js(slide, 200)
+            page.wait("reefDash.model.time < 2 && document.querySelector(\"[data-agent='2']\").dataset.trust === '1.1'", "going back does not work")
+            page.silent()
+
+
+def check_thousand(reef):
+    """A matrix of 1000 agents, and how long frames take while 1000 statuses a second come in."""
+    with Page(reef) as page:
+        page.put(lines.run(1000, reach=8, malicious=range(0, 1000, 7)), *lines.rounds(1000, 0, 3, reach=8))
+        page.open()
+        page.wait("m.agent?.round[999] === 2 && !document.getElementById('matrix').hidden", "the matrix of 1000 agents is not there")
+        page.js("window.times = []; let last = performance.now(); const tick = (now) => { window.times.push(now - last); last = now; requestAnimationFrame(tick); }; requestAnimationFrame(tick);")
+        for r in range(3, 13):
+            page.put(*lines.rounds(1000, r, r + 1, reach=8, attacked=range(0, 1000, 7)))
+            page.wait("m.agent.round[999] >= arguments[0]", "statuses do not arrive", r)
+        times = sorted(page.js("return window.times"))
+        page.wait("document.getElementById('tile-distrusted').textContent === '143'", "attackers are not told")
+        check(page.js("return document.getElementById('matrix').querySelector('canvas').width > 100"), "no matrix was drawn")
+        print(f"# 1000 agents, 16000 links, 10 rounds: {len(times)} frames, median {times[len(times) // 2]:.0f} ms, 95 % {times[int(0.95 * len(times))]:.0f} ms, longest {times[-1]:.0f} ms", file=sys.stderr)
+        page.silent()
+
+
+def memory(page):
+    page.driver.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
+    metrics = page.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return {m["name"]: m["value"] for m in metrics}
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)) / 1000
+
+
+def check_memory(reef):
+    """1e5 events: page and server do not grow."""
+    with Page(reef) as page:
+        page.driver.execute_cdp_cmd("Performance.enable", {})
+        page.put(lines.run(10))
+        page.open()
+        sizes = []
+        for part in range(10):
+            page.put(*(lines.event(part + i / 1e4, "refused", agent=i % 10, text=f"frame {part} {i} " + 60 * "x") for i in range(10000)), *lines.rounds(10, part, part + 1))
+            page.wait("m.logCount >= arguments[0]", "events do not arrive", 10000 * (part + 1))
+            now = memory(page)
+            sizes.append((now["JSHeapUsedSize"] / 1e6, now["Nodes"], resident(page.process.pid)))
+        print("# after 1e4 to 1e5 events, heap MB, nodes, server MB: " + " ".join(f"{h:.1f}/{n:.0f}/{r:.0f}" for h, n, r in sizes), file=sys.stderr)
+        check(sizes[-1][0] < 1.5 * sizes[2][0] + 5, f"the page grows: {sizes}")
+        check(sizes[-1][1] < 1.5 * sizes[2][1], f"the page's elements grow: {sizes}")
+        check(sizes[-1][2] < 60, f"the server grows: {sizes}")
+
+
+def check_markup(reef):
+    """Names, texts and members from outside do no harm, whatever they are."""
+    hostile = ['{"type":"status","time":1,"agent":0,"round":"x","peers":[[0],["a",1],null,[1,null,"y",-5,{},[]],[99,1]],"metrics":{"__proto__":1},"seconds":3,"bytes":{}}',
+               '{"type":"status","time":1,"agent":1,"broken}', '{"type":"event","time":1,"what":{"a":1},"agent":"0","text":[]}', '{"type":"score","time":1,"value":"x"}',
+               '{"type":"run","time":0,"agents":"x","edges":[[0,1],[5,5],null]}']
+    with Page(reef) as page:
+        page.put(*hostile, lines.run(6, 2, names=[MARKUP, "__proto__", "constructor", "a" * 500, "\u202eevil", ""]), *hostile[:4])
+        page.put(*lines.rounds(6, 0, 5, reach=2), lines.event(1, MARKUP, agent=0, by=0, text=MARKUP), lines.status(1, 6, 6, 1, 2, [0], MARKUP))
+        page.open()
+        page.wait("m.n === 6 && m.agent.round[5] === 4 && document.querySelectorAll('#agent-rows tr').length === 6", "the run is not shown")
+        page.driver.find_element(By.CSS_SELECTOR, "[data-agent='0'] button").click()
+        page.wait("document.getElementById('detail-title').textContent === arguments[0].slice(0, 64)", "the name is not shown as text", MARKUP)
+        check(page.js("return window.hurt === undefined && document.querySelectorAll('main img, main script').length === 0"), "markup became elements")
+        check(page.js("return document.documentElement.scrollWidth <= window.innerWidth"), "a long name breaks the page")
+        page.silent()
+
+
+def ask(url, method="GET", **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, method=method, headers=headers)) as answer:
+            return answer.status, dict(answer.headers), answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers), error.read()
+
+
+def check_server(reef):
+    """Other hosts and methods are refused, and every answer has its headers; 64 connections do not stop the others."""
+    with Page(reef) as page:
+        code, headers, body = ask(page.url)
+        check(code == 200 and b"<title>" in body, "the page is not served")
+        policy = headers["Content-Security-Policy"]
+        check("default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy, f"the policy is {policy}")
+        check(headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "no-referrer" and headers["Cache-Control"] == "no-store", f"{headers}")
+        port = page.url.split(":")[2].strip("/")
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{int(port) - 1}", f"127.0.0.1:{port}.evil.example", ""):
+            check(ask(page.url, Host=host)[0] in (400, 403), f"host {host!r} is served")
+        check(ask(page.url, Host=f"localhost:{port}")[0] == 200, "localhost is refused")
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "HEAD"):
+            check(ask(page.url, method)[0] == 405, f"{method} is answered")
+        for path in ("none", "../etc/passwd", "events/", "script.js/", "%2e%2e/", "index.html"):
+            check(ask(page.url + path)[0] == 404, f"{path} is there")
+        licences = ask(page.url + "licences.txt")[2]
+        check(b"cytoscape 3" in licences and b"uplot 1" in licences and licences.count(b"Permission is hereby granted") == 2, "the licences are not served")
+        with open(f"/proc/net/tcp") as table:
+            local = [row.split()[1] for row in table if row.split()[1].endswith(f":{int(port):04X}") and row.split()[3] == "0A"]
+        check(local == [f"0100007F:{int(port):04X}"], f"it listens on {local}")
+        # Pages that come and go leave nothing behind: more than there is room for, one after the other.
+        for _ in range(150):
+            answer = urllib.request.urlopen(page.url + "events")
+            check(answer.readline().startswith(b"data: "), "no stream")
+            answer.close()
+        page.open()
+        page.wait("document.title.startsWith('Reef')", "the page does not open any more")
+
+
+def check_sight(reef):
+    """axe-core finds nothing; light and dark; a phone; reduced motion."""
+    axe = os.path.join(os.environ["REEF_PAGE"], "node_modules/axe-core/axe.min.js")
+    with open(axe) as file:
+        script = file.read()
+    with Page(reef) as page:
+        page.put(lines.run(12, malicious=[4]), *lines.rounds(12, 0, 20, attacked=[4]), lines.event(1, "excluded", agent=4, by=3, text="two models for one round"))
+        backgrounds = {}
+        for scheme, width in (("light", 1400), ("dark", 1400), ("light", 420)):
+            page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]})
+            page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
+            page.open()
+            page.wait("m.agent?.round[11] === 19 && document.querySelectorAll('#agent-rows tr').length === 12", "the run is not shown")
+            page.driver.find_element(By.CSS_SELECTOR, "[data-agent='4'] button").click()
+            page.wait("!document.getElementById('detail').hidden", "no card")
+            check(page.js("return document.documentElement.scrollWidth") <= width, f"the page is too wide for {width}")
+            backgrounds[scheme] = page.js("return getComputedStyle(document.body).backgroundColor")
+            moving = page.js("return document.getAnimations().filter((a) => a.playState === 'running').length")
+            check(moving == 0, f"{moving} things move though that is not wanted")
+            # Through the debugger, which the page's policy does not bind.
+            page.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": script + "; 0"})
+            found = page.driver.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => [v.id, v.help, v.nodes.map((n) => n.html.slice(0, 120))])))")
+            check(not found, f"axe-core, {scheme}, {width}: {json.dumps(found, indent=1)}")
+        check(backgrounds["light"] != backgrounds["dark"], "light and dark look the same")
+        page.driver.find_element(By.ID, "theme").click()
+        page.wait("getComputedStyle(document.body).backgroundColor === arguments[0]", "the button does not make it dark", backgrounds["dark"])
+
+
+if __name__ == "__main__":
+    globals()["check_" + sys.argv[2]](sys.argv[1])

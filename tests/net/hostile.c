@@ -1,0 +1,108 @@
+/* A client of a broker for the tests of the commands: it tries what it may not do.
+ *
+ *   hostile try PORT KEY          reads lines "pub SUBJECT" and "sub SUBJECT"; says "allowed" or "refused" before each of them
+ *   hostile flood PORT KEY RUN N  sends N frames of no use in the name of the key's owner, as fast as the server takes them
+ *
+ * KEY is a key file. Exit code 1 if the server does not let it in. */
+#include "net/frames.h"
+#include "net/keys.h"
+#include "net/runfile.h"
+#include "net/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int fail(const char *what, const char *why)
+{
+    fprintf(stderr, "hostile: %s: %s\n", what, why);
+    return 1;
+}
+
+static int enter(wire *w, const char *port, const char *key, rfi_secret *secret)
+{
+    char user[RFI_KEY_TEXT];
+    reef_error error = {REEF_OK, ""};
+    if (rfi_crypto_start(&error) != REEF_OK || rfi_secret_read(key, secret, &error) != REEF_OK) {
+        return fail(key, error.text);
+    }
+    rfi_key_print(user, RFI_LETTER_LOGIN, secret->login.public_key);
+    if (!wire_open(w, (int)strtol(port, NULL, 10)) || !wire_login(w, user, &secret->login)) {
+        return fail(port, w->error);
+    }
+    return 0;
+}
+
+static int try_all(const char *port, const char *key)
+{
+    wire w;
+    rfi_secret secret;
+    char line[WIRE_TEXT];
+    int number = 0;
+    if (enter(&w, port, key, &secret)) {
+        return 1;
+    }
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        bool publishes = strncmp(line, "pub ", 4) == 0;
+        w.errors = 0;
+        w.error[0] = '\0';
+        bool sent = publishes ? wire_publish(&w, line + 4, NULL, "{}", 2) : wire_subscribe(&w, line + 4, ++number);
+        if (!sent || !wire_flush(&w)) {
+            return fail(line, w.error[0] ? w.error : "the server has closed the connection");
+        }
+        if (w.errors && !strstr(w.error, "Permissions Violation")) {
+            return fail(line, w.error);
+        }
+        printf("%s %s\n", w.errors ? "refused" : "allowed", line);
+    }
+    wire_close(&w);
+    return 0;
+}
+
+/* Half of them garbage, half with a false signature. */
+static int flood(const char *port, const char *key, const char *run, long total)
+{
+    wire w;
+    rfi_secret secret;
+    rfi_runfile file;
+    unsigned char bytes[RFI_MANIFEST_BYTES];
+    char subject[WIRE_TEXT];
+    reef_error error = {REEF_OK, ""};
+    if (enter(&w, port, key, &secret)) {
+        return 1;
+    }
+    if (rfi_runfile_load(NULL, run, &file, &error) != REEF_OK) {
+        return fail(run, error.text);
+    }
+    long agent = (long)rfi_runfile_find(&file, secret.identity.public_key);
+    for (long i = 0; i < total; i++) {
+        rfi_head head = {.type = RFI_FRAME_HELLO, .flags = RFI_FLAG_INLINE, .epoch = 1, .agent = (uint32_t)agent};
+        memcpy(head.run, file.hash, sizeof head.run);
+        memcpy(head.key, secret.identity.public_key, sizeof head.key);
+        (void)frames_make(bytes, &head, &secret.login, NULL); /* the wrong one of its keys */
+        bool garbage = i % 2;
+        (void)(garbage ? snprintf(subject, sizeof subject, "reef.%s.s.%ld.%ld", file.run, agent, i % 1000)
+                       : snprintf(subject, sizeof subject, "reef.%s.e.%ld", file.run, agent));
+        if (!wire_publish(&w, subject, NULL, bytes, garbage ? 100 : sizeof bytes) ||
+            (i % 1000 == 0 && !wire_flush(&w))) {
+            return fail("flood", w.error);
+        }
+    }
+    bool done = wire_flush(&w);
+    rfi_runfile_free(&file);
+    wire_close(&w);
+    return done ? 0 : fail("flood", "the server has closed the connection");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "try") == 0) {
+        return try_all(argv[2], argv[3]);
+    }
+    if (argc == 6 && strcmp(argv[1], "flood") == 0) {
+        return flood(argv[2], argv[3], argv[4], strtol(argv[5], NULL, 10));
+    }
+    fprintf(stderr, "usage: hostile try PORT KEY | flood PORT KEY RUN N\n");
+    return 2;
+}

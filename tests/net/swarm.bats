@@ -1,0 +1,225 @@
+# Agents as processes over a real nats-server. With everybody there a swarm has the bits of `reef run`.
+bats_require_minimum_version 1.5.0
+
+setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+
+# An experiment of one cell: experiment RULE MORE...
+experiment() {
+    rule=$1
+    shift
+    {
+        echo "name: trial"
+        echo "agents: 16"
+        echo "graph: ring:k=2"
+        echo "weights: metropolis"
+        echo "rule: \"$rule\""
+        echo "repetitions: 1"
+        echo "seed: 3"
+        printf '%s\n' "$@"
+    } >trial.yaml
+}
+
+# Plays the experiment both ways; tables and all models must be the same files. Sets `refused`, the frames that were refused.
+same_bits() {
+    rm -rf run swarm
+    "$REEF" run trial.yaml -q --no-figures --save-models -o run
+    "$REEF" swarm trial.yaml --no-figures -o swarm >table
+    refused=$(sed -n 's/.* alone, \([0-9]*\) frames refused.*/\1/p' table)
+    cmp run/models/cell-0.safetensors swarm/models/cell-0.safetensors
+    cmp run/summary.csv swarm/summary.csv
+    cmp run/curves.csv swarm/curves.csv
+    [ ! -e run/trust.csv ] || cmp run/trust.csv swarm/trust.csv
+    [ -s swarm/report.html ]
+}
+
+lms=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffusion, mu: 0.05}' 'rounds: 100')
+
+@test "ref: a swarm has the bits of a run" {
+    experiment ref "${lms[@]}" 'malicious: 2' 'attack: additive:delta=1000' 'trust: true'
+    same_bits
+}
+
+@test "mref: a swarm has the bits of a run, its memory included" {
+    experiment mref "${lms[@]}" 'malicious: 2' 'attack: sign_flip' 'trust: true'
+    same_bits
+}
+
+@test "cclip and krum: a swarm has the bits of a run" {
+    experiment cclip:tau=1 "${lms[@]}"
+    same_bits
+    experiment krum:f=1 "${lms[@]}" 'malicious: 1' 'attack: gaussian:sigma=10'
+    same_bits
+}
+
+@test "digits: a swarm has the bits of a run" {
+    experiment mref 'problem: {kind: softmax, data: digits, partition: iid}' \
+        'strategy: {kind: diffusion, mu: 0.5, batch: 16}' 'rounds: 30' 'every: 10' 'malicious: 2' 'attack: label_flip'
+    same_bits
+}
+
+@test "sparse and dense: honest neighbours are not refused, whoever compares echoes with whom" {
+    experiment ref "${lms[@]}" 'graph: ring:k=1' 'rounds: 10'
+    sed -i '/^graph: ring:k=2/d; /^rounds: 100$/d' trial.yaml
+    same_bits
+    [ "$refused" = 0 ]
+    sed -i 's/^agents: .*/agents: 40/; s/^graph: .*/graph: complete/' trial.yaml # more neighbours than an agent has witnesses
+    same_bits
+    [ "$refused" = 0 ]
+}
+
+@test "attackers that hear first: as in a run where they hear everybody" {
+    experiment ref "${lms[@]}" 'graph: complete' 'malicious: 3' 'attack: alie'
+    sed -i '/^graph: ring/d' trial.yaml
+    same_bits
+}
+
+@test "what cannot be played is refused with a sentence" {
+    experiment ref "${lms[@]}"
+    run -2 "$REEF" swarm trial.yaml --set 'rule=[mean, ref]'
+    [[ "$output" == *"2 cells"* ]]
+    run -2 "$REEF" swarm trial.yaml --set links=failing:p=0.1
+    [[ "$output" == *"--drop"* ]]
+    run -2 "$REEF" swarm trial.yaml --set strategy=federated
+    run -2 "$REEF" swarm
+    run -2 "$REEF" swarm trial.yaml --drop 2
+    run ! "$REEF" swarm nowhere.yaml
+    [ ! -e results ]
+}
+
+msd() { python3 -c 'import csv, sys; print(next(csv.DictReader(open(sys.argv[1] + "/summary.csv")))["msd_db"])' "$1"; }
+# near FOLDER OTHER DECIBELS
+near() { python3 -c 'import sys; a, b, c = map(float, sys.argv[1:]); print(a, b); sys.exit(abs(a - b) > c)' "$(msd "$1")" "$(msd "$2")" "$3"; }
+
+trouble=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffusion, mu: 0.1}' 'rounds: 300'
+    'malicious: 2' 'attack: additive:delta=1000')
+
+@test "kills: no round is signed twice, nobody is refused, and the models are as good in the end" {
+    experiment ref "${trouble[@]}" 'steady: 75'
+    "$REEF" swarm trial.yaml -q --no-figures -o plain
+    run -0 "$REEF" swarm trial.yaml --no-figures -o killed --kills 40 --keep keep
+    [[ "$output" == *" 0 frames refused"* ]] # a second model for a round would be one
+    # shellcheck disable=SC2012 # names of our own
+    [ "$(ls keep/state-*/audit.log 2>/dev/null | wc -l)" = 0 ]
+    [ "$(cat keep/log-* | grep -c "^start: agent=")" -ge 50 ] # 16 starts and most of 40 restarts
+    near plain killed 1.5
+}
+
+@test "loss: with 30 % of the messages lost next to no round is alone, and accuracy stays" {
+    experiment ref "${trouble[@]}" 'steady: 150'
+    "$REEF" swarm trial.yaml -q --no-figures -o plain
+    run -0 "$REEF" swarm trial.yaml --no-figures -o lossy --drop 0.3
+    [[ "$output" =~ ([0-9.]+)" % of their rounds alone" ]]
+    python3 -c "import sys; sys.exit(${BASH_REMATCH[1]} >= 2)"
+    near plain lossy 1
+}
+
+@test "silent agents cost time, not the result" {
+    experiment ref "${trouble[@]}" 'steady: 75'
+    sed -i 's/^attack: .*/attack: silent/; s/^rounds: .*/rounds: 150/' trial.yaml
+    run -0 "$REEF" swarm trial.yaml --no-figures -o silent
+    [[ "$output" == *" 0.0 % of their rounds alone"* ]]
+}
+
+# Plays trial.yaml as a swarm and prints the most private memory that its processes but the server had together, in bytes per agent.
+memory_per_agent() {
+    "$REEF" swarm trial.yaml --no-figures -o large --keep kept 3>&- 2>lines >table &
+    swarm=$!
+    python3 - "$swarm" "$1" <<'PROGRAM'
+import os, sys, time
+swarm, agents = int(sys.argv[1]), int(sys.argv[2])
+
+def private(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            if b"\0agent\0" not in file.read():
+                return 0
+        with open(f"/proc/{pid}/smaps_rollup") as file:
+            return 1024 * sum(int(line.split()[1]) for line in file if line.startswith("Private_"))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+most = 0
+while os.path.exists(f"/proc/{swarm}/task/{swarm}/children") and open(f"/proc/{swarm}/stat").read().split()[2] != "Z":
+    children = open(f"/proc/{swarm}/task/{swarm}/children").read().split()
+    most = max(most, sum(map(private, children)))
+    time.sleep(0.5)
+print(most // agents)
+PROGRAM
+    wait "$swarm"
+}
+
+# 200 agents here, a minute at most on two busy cores; REEF_LARGE=1000 in the environment for more.
+@test "large: hundreds of agents all combine in every round, with less than 2 MB of memory each" {
+    agents=${REEF_LARGE:-200}
+    experiment ref 'problem: {kind: lms, dimension: 1000, noise: 0.01}' 'strategy: {kind: diffusion, mu: 0.001}' 'rounds: 10'
+    sed -i "s/^agents: 16/agents: $agents/" trial.yaml
+    bytes=$(memory_per_agent "$agents")
+    cat lines table
+    grep -q "^$agents agents in .* 0.0 % of their rounds alone, 0 frames refused" table lines
+    echo "$bytes bytes per agent"
+    [ "$bytes" -gt 0 ]
+    [ "$bytes" -lt 2000000 ]
+}
+
+# A model is 4 MB: one that is lost per round would take 180 MB. The first checkpoints, which are made by the clock, take 10 MB once.
+@test "large: models of a million numbers, and from round 5 to 50 no agent's memory grows by 20 MB" {
+    experiment ref 'problem: {kind: lms, dimension: 1000000, noise: 0.01}' 'strategy: {kind: diffusion, mu: 1e-7}' 'rounds: 50'
+    sed -i 's/^agents: 16/agents: 4/; /^graph:/s/.*/graph: complete/' trial.yaml
+    run -0 "$REEF" swarm trial.yaml --no-figures -o large --record record --deadline 120
+    echo "$output"
+    [[ "$output" == *" 0.0 % of their rounds alone, 0 frames refused"* ]]
+    python3 - <<'PROGRAM'
+import json
+seen = {}
+for line in map(json.loads, open("record")):
+    if line["type"] == "status" and line["round"] >= 5:
+        seen.setdefault(line["agent"], []).append(line["resident"])
+print({agent: (values[0], max(values)) for agent, values in seen.items()})
+assert len(seen) == 4 and all(len(values) > 2 and max(values) < values[0] + 20e6 for values in seen.values())
+PROGRAM
+}
+
+@test "an interrupted swarm leaves nothing behind" {
+    experiment ref "${lms[@]}" 'rounds: 100000'
+    sed -i '/^rounds: 100$/d' trial.yaml
+    export TMPDIR=$BATS_TEST_TMPDIR/tmp
+    mkdir "$TMPDIR"
+    "$REEF" swarm trial.yaml -o stopped 3>&- 2>lines &
+    swarm=$!
+    for _ in $(seq 100); do
+        if grep -q 'round' lines; then break; fi
+        sleep 0.2
+    done
+    grep -q 'round' lines
+    kill -TERM "$swarm"
+    code=0
+    wait "$swarm" || code=$?
+    [ "$code" = 1 ]
+    grep -q 'stopped' lines
+    [ -z "$(ls "$TMPDIR")" ]
+    [ ! -e stopped/summary.csv ]
+    ! pgrep -P "$swarm"
+}
+
+@test "an agent goes on where it was; its key and folder are for one process" {
+    experiment ref "${lms[@]}"
+    "$REEF" swarm trial.yaml -q --no-figures -o done --keep keep
+    "$REEF" broker keep/run.yaml --print | grep -q 'nkey'
+    run -0 "$REEF" check keep/run.yaml
+    # the lock of a running agent
+    exec 8>>keep/state-3/lock
+    flock 8
+    run -4 "$REEF" agent keep/run.yaml --key keep/key-3 --state keep/state-3
+    [[ "$output" == *"another process"* ]]
+    exec 8>&-
+    # all rounds are done: it reads its checkpoint and ends
+    run -0 "$REEF" agent keep/run.yaml --key keep/key-3 --state keep/state-3
+    [[ "$output" == *"round=100 "* ]]
+    run -2 "$REEF" agent keep/run.yaml --key keep/coordinator.key --state keep/other
+    [[ "$output" == *"enrolled"* ]]
+    run -3 "$REEF" agent keep/draft.yaml --key keep/key-3 --state keep/state-3
+    "$REEF" keys new mallory 2>/dev/null
+    run -3 "$REEF" agent keep/run.yaml --key keep/key-3 --state keep/state-3 \
+        --coordinator "$("$REEF" keys show mallory.key | cut -d' ' -f1)"
+    [[ "$output" == *"another coordinator"* ]]
+}

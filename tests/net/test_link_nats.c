@@ -1,0 +1,314 @@
+/* Agents over a real nats-server: rounds with everybody present, models in chunks, an agent that comes late, a server that is killed. */
+#include "net/frames.h"
+#include "net/keys.h"
+#include "net/link_nats.h"
+#include "net/node.h"
+#include "net/server.h"
+#include "support/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { AGENTS = 4, LARGE = 20000 };
+
+typedef struct member {
+    rfi_keys keys;
+    rfi_netlink *link;
+    rfi_node *node;
+    uint64_t next;
+    double *phi;
+    uint64_t missed; /* rounds that were over before it came */
+} member;
+
+typedef struct party {
+    server server;
+    member members[AGENTS];
+    uint64_t count; /* numbers in a model */
+    double deadline;
+    bool wait_all; /* rounds wait for everybody, however slow the machine is */
+} party;
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static reef_status record(void *user, uint64_t round, const unsigned char mark[RFI_HASH_BYTES], reef_error *error)
+{
+    (void)mark;
+    (void)error;
+    ((member *)user)->next = round + 1;
+    return REEF_OK;
+}
+
+static bool combine(void *user, uint64_t round, const rfi_row *rows, const void *own, void *out)
+{
+    member *m = user;
+    const rfi_window *window = rfi_node_window(m->node);
+    (void)round;
+    double count = own != NULL;
+    double first = own ? ((const double *)own)[0] : 0;
+    double last = own ? ((const double *)own)[window->setup.shape.count - 1] : 0;
+    for (ptrdiff_t l = 0; l < window->setup.count; l++) {
+        if (rows[l].model) {
+            first += ((const double *)rows[l].model)[0];
+            last += ((const double *)rows[l].model)[window->setup.shape.count - 1];
+            count += 1;
+        }
+    }
+    memset(out, 0, rfi_shape_bytes(&window->setup.shape));
+    ((double *)out)[0] = first / count;
+    ((double *)out)[window->setup.shape.count - 1] = last / count;
+    return true;
+}
+
+static void enter(party *p, uint32_t k)
+{
+    member *m = &p->members[k];
+    uint32_t agents[AGENTS - 1];
+    rfi_neighbour neighbours[AGENTS - 1];
+    reef_error error = {REEF_OK, ""};
+    ptrdiff_t count = 0;
+    for (uint32_t l = 0; l < AGENTS; l++) {
+        if (l != k) {
+            agents[count] = l;
+            neighbours[count] = (rfi_neighbour){.agent = l, .weight = 1.0 / AGENTS};
+            rfi_keys keys = frames_keys(l);
+            memcpy(neighbours[count++].key, keys.public_key, RFI_KEY_BYTES);
+        }
+    }
+    m->keys = frames_keys(k);
+    m->phi = calloc(p->count, sizeof(double));
+    const rfi_nats_setup via = {.url = p->server.url, .run = "t", .agent = k, .count = count, .agents = agents};
+    CHECK(rfi_nats_open(&m->link, NULL, &via, &error) == REEF_OK, "%s", error.text);
+    rfi_node_setup setup = {.window = {.shape = frames_shape(p->count),
+                                       .epoch = 1,
+                                       .count = count,
+                                       .neighbours = neighbours,
+                                       .own_weight = 1.0 / AGENTS,
+                                       .malicious = 0.25,
+                                       .stale = 2,
+                                       .by = &rfi_ed25519},
+                            .rounds = {.deadline = p->deadline, .wait_all = p->wait_all},
+                            .agent = k,
+                            .keys = &m->keys,
+                            .boot = 100 + k,
+                            .next = m->next,
+                            .model = m->phi,
+                            .link = m->link,
+                            .record = record,
+                            .combine = combine,
+                            .user = m};
+    memcpy(setup.window.run, frames_run, sizeof setup.window.run);
+    CHECK(rfi_node_create(&m->node, NULL, &setup, now(), &error) == REEF_OK, "%s", error.text);
+}
+
+static void leave(member *m)
+{
+    rfi_node_destroy(&m->node);
+    rfi_nats_close(&m->link);
+    free(m->phi);
+    m->phi = NULL;
+}
+
+static uint64_t rounds_of(const member *m)
+{
+    return m->node ? m->missed + rfi_node_rounds(m->node)->combined + rfi_node_rounds(m->node)->alone : UINT64_MAX;
+}
+
+/* Everybody who is there plays until each has so many rounds behind it; at most 60 s. */
+static void play(party *p, uint64_t rounds)
+{
+    double end = now() + 60;
+    for (bool done = false; !done;) {
+        CHECK(now() < end, "agents are at rounds %llu %llu %llu %llu after 60 s",
+              (unsigned long long)rounds_of(&p->members[0]), (unsigned long long)rounds_of(&p->members[1]),
+              (unsigned long long)rounds_of(&p->members[2]), (unsigned long long)rounds_of(&p->members[3]));
+        done = true;
+        for (int k = 0; k < AGENTS; k++) {
+            member *m = &p->members[k];
+            double until = 0;
+            reef_error error = {REEF_OK, ""};
+            if (!m->node) {
+                continue;
+            }
+            rfi_node_state state = rfi_node_step(m->node, now(), &until, &error);
+            CHECK(state != RFI_NODE_FAILED, "agent %d: %s", k, error.text);
+            if (state == RFI_NODE_READY && rounds_of(m) < rounds) {
+                memcpy(m->phi, rfi_node_model(m->node), p->count * sizeof(double));
+                m->phi[0] += k;
+                m->phi[p->count - 1] -= k;
+                rfi_node_offer(m->node, m->phi, now());
+            }
+            done = done && rounds_of(m) >= rounds;
+        }
+        rfi_nats_wait(p->members[0].link, 0.002);
+    }
+}
+
+static int set_up(void **state)
+{
+    party *p = calloc(1, sizeof *p);
+    *state = p;
+    if (rfi_crypto_start(NULL) != REEF_OK) {
+        return -1;
+    }
+    p->count = 2;
+    p->deadline = 20;
+    server_start(&p->server, "");
+    server_streams(&p->server, AGENTS);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    party *p = *state;
+    for (int k = 0; k < AGENTS; k++) {
+        leave(&p->members[k]);
+    }
+    server_end(&p->server);
+    free(p);
+    return 0;
+}
+
+/* With everybody there each round adds the mean of 0, 1, 2, 3 to the first number. */
+static void check_full(const party *p, uint64_t rounds)
+{
+    for (int k = 0; k < AGENTS; k++) {
+        const double *model = rfi_node_model(p->members[k].node);
+        const rfi_rounds *r = rfi_node_rounds(p->members[k].node);
+        CHECK_CLOSE(model[0], 1.5 * (double)rounds, 0, "first number");
+        CHECK_CLOSE(model[p->count - 1], -1.5 * (double)rounds, 0, "last number");
+        assert_int_equal(r->combined, rounds);
+        assert_int_equal(r->alone + r->idles + r->skipped, 0);
+        for (int l = 0; l < AGENTS - 1; l++) {
+            assert_int_equal(rfi_node_window(p->members[k].node)->peers[l].counts[RFI_USED], rounds);
+        }
+    }
+}
+
+static void everybody_is_there(void **state)
+{
+    party *p = *state;
+    p->wait_all = true;
+    for (uint32_t k = 0; k < AGENTS; k++) {
+        enter(p, k);
+    }
+    play(p, 20);
+    check_full(p, 20);
+}
+
+static void models_come_in_chunks(void **state)
+{
+    party *p = *state;
+    p->count = LARGE;
+    p->wait_all = true;
+    for (uint32_t k = 0; k < AGENTS; k++) {
+        enter(p, k);
+    }
+    play(p, 10);
+    check_full(p, 10);
+}
+
+static void a_late_agent_joins(void **state)
+{
+    party *p = *state;
+    p->deadline = 1;
+    for (uint32_t k = 0; k + 1 < AGENTS; k++) {
+        enter(p, k);
+    }
+    play(p, 8);
+    p->deadline = 20; /* it has all the time it needs to fetch their models */
+    p->members[AGENTS - 1].missed = 7;
+    enter(p, AGENTS - 1);
+    play(p, 8); /* the others have done theirs; it joins where they are and does one */
+    const rfi_rounds *late = rfi_node_rounds(p->members[AGENTS - 1].node);
+    assert_int_equal(late->joined, 1);
+    assert_true(late->combined > 0 && late->round >= 8);
+}
+
+static void a_killed_server_costs_time_only(void **state)
+{
+    party *p = *state;
+    p->deadline = 2;
+    for (uint32_t k = 0; k < AGENTS; k++) {
+        enter(p, k);
+    }
+    play(p, 5);
+    server_kill(&p->server);
+    play(p, 6); /* alone, or with what they have */
+    server_start(&p->server, "");
+    uint64_t before[AGENTS];
+    for (int k = 0; k < AGENTS; k++) {
+        before[k] = rfi_node_rounds(p->members[k].node)->combined;
+    }
+    play(p, 16);
+    for (int k = 0; k < AGENTS; k++) {
+        CHECK(rfi_node_rounds(p->members[k].node)->combined >= before[k] + 5, "agent %d does not combine again", k);
+    }
+}
+
+static void login_with_a_key(void **state)
+{
+    party *p = *state;
+    char user[RFI_KEY_TEXT];
+    char config[200];
+    rfi_keys keys = frames_keys(50);
+    rfi_keys stranger = frames_keys(51);
+    reef_error error = {REEF_OK, ""};
+    server_kill(&p->server);
+    rfi_key_print(user, RFI_LETTER_LOGIN, keys.public_key);
+    (void)snprintf(config, sizeof config, "authorization { users: [ { nkey: %s } ] }", user);
+    server_start(&p->server, config);
+    rfi_nats_setup setup = {.url = p->server.url, .run = "t", .agent = 0, .login = &keys};
+    const rfi_topic slot = {.kind = RFI_TOPIC_SLOT};
+    const rfi_keys *const logins[] = {&keys, &stranger};
+    for (int i = 0; i < 2; i++) {
+        rfi_netlink *link = NULL;
+        rfi_message message;
+        setup.login = logins[i];
+        bool answered = false;
+        reef_status status = rfi_nats_open(&link, NULL, &setup, &error);
+        for (double end = now() + (i == 0 ? 20 : 1); status == REEF_OK && now() < end && !answered;) {
+            link->ops->get(link, &slot);
+            rfi_nats_wait(link, 0.2);
+            while (link->ops->poll(link, &message)) {
+                answered = answered || message.kind == RFI_MESSAGE_ABSENT;
+            }
+        }
+        CHECK(answered == (i == 0), "login %d: %d", i, answered);
+        rfi_nats_close(&link);
+    }
+}
+
+static void refuses_brokers_without_tls(void **state)
+{
+    (void)state;
+    rfi_netlink *link = NULL;
+    reef_error error = {REEF_OK, ""};
+    rfi_nats_setup setup = {.url = "nats://broker.example:4222", .run = "t"};
+    assert_int_equal(rfi_nats_open(&link, NULL, &setup, &error), REEF_E_ARG);
+    setup.url = "nats://127.0.0.1.example:4222";
+    assert_int_equal(rfi_nats_open(&link, NULL, &setup, &error), REEF_E_ARG);
+    setup.url = "nats://127.0.0.1:4222";
+    setup.run = "a.>";
+    assert_int_equal(rfi_nats_open(&link, NULL, &setup, &error), REEF_E_ARG);
+    assert_null(link);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(everybody_is_there), TEST(models_come_in_chunks),
+        TEST(a_late_agent_joins), TEST(a_killed_server_costs_time_only),
+        TEST(login_with_a_key),   cmocka_unit_test(refuses_brokers_without_tls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,246 @@
+"""Models that differ harmlessly through the command: types (--cast), missing tensors (--common, --ignore-missing), npz files; each against
+the same merge of models that do not differ."""
+from __future__ import annotations
+
+import io
+import json
+import struct
+import subprocess
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from test_merging import command, load, save  # noqa: F401 (a fixture)
+
+
+def merge(command, *arguments):
+    return subprocess.run([command, "aggregate", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def numbers(entry):
+    kind, shape, data = entry
+    if kind == "BF16":
+        return (np.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4").reshape(shape)
+    return np.frombuffer(data, {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8"}[kind]).reshape(shape)
+
+
+@pytest.fixture
+def models():
+    """The last one is malicious."""
+    rng = np.random.default_rng(3)
+    return [{"b": rng.normal(size=5).astype("f4"), "w": (rng.normal(size=(4, 3)) + 30 * (i == 4)).astype("f4"), "steps": np.array([7])}
+            for i in range(5)]
+
+
+def write(folder, models):
+    paths = [folder / f"{number}.safetensors" for number in range(len(models))]
+    for path, model in zip(paths, models):
+        save(path, model)
+    return paths
+
+
+@pytest.mark.parametrize("rule", ["ref", "vref", "nnm | median"])
+def test_cast(command, tmp_path, models, rule):
+    """Files in half and single precision are merged as the same numbers in single precision are."""
+    mixed = [{name: value.astype("f2") if number % 2 and name != "steps" else value for name, value in model.items()}
+             for number, model in enumerate(models)]
+    plain = [{name: value.astype("f4") if name != "steps" else value for name, value in model.items()} for model in mixed]
+    (tmp_path / "plain").mkdir()
+    paths, same = write(tmp_path, mixed), write(tmp_path / "plain", plain)
+    done = merge(command, "-r", rule, *paths, "-o", tmp_path / "out")
+    assert done.returncode == 3 and "tensor 'b' has type F16; in" in done.stderr and "--cast" in done.stderr
+    for kind in ["F32", "bf16", "F16", "f64"]:
+        assert merge(command, "-q", "-r", rule, "--cast", kind, *paths, "-o", tmp_path / "out").returncode == 0
+        assert merge(command, "-q", "-r", rule, "--cast", kind, *same, "-o", tmp_path / "want").returncode == 0
+        assert load(tmp_path / "out") == load(tmp_path / "want")
+        assert {entry[0] for entry in load(tmp_path / "out").values()} == {kind.upper(), "I64"}
+    assert merge(command, "-q", "-r", rule, *same, "-o", tmp_path / "single").returncode == 0
+    assert merge(command, "-q", "-r", rule, "--cast", "f32", *paths, "-o", tmp_path / "out").returncode == 0
+    assert load(tmp_path / "out") == load(tmp_path / "single")
+    assert merge(command, "-q", "-r", rule, "--cast", "bf16", *paths, "-o", tmp_path / "out").returncode == 0
+    for name in ["b", "w"]:
+        single, half = numbers(load(tmp_path / "single")[name]), numbers(load(tmp_path / "out")[name])
+        assert np.abs(single - half).max() <= 2.0 ** -8 * np.abs(single).max()
+
+
+def test_a_type_that_is_too_small(command, tmp_path):
+    paths = write(tmp_path, [{"w": np.array([1, 7e4], "f4")}, {"w": np.array([2, 8e4], "f4")}])
+    done = merge(command, "-r", "mean", "--cast", "f16", *paths, "-o", tmp_path / "out")
+    assert done.returncode == 1 and "'w' has numbers that are too large for F16 (75000)" in done.stderr
+    assert not (tmp_path / "out").exists()
+    assert merge(command, "--cast", "I64", *paths, "-o", tmp_path / "out").returncode == 2
+
+
+def test_cast_of_npy(command, tmp_path):
+    for number in range(3):
+        np.save(tmp_path / f"{number}.npy", np.array([[number, 2]], "f4"))
+    paths = sorted(tmp_path.glob("?.npy"))
+    assert merge(command, "-q", "-r", "mean", "--cast", "f64", *paths, "-o", tmp_path / "out.npy").returncode == 0
+    out = np.load(tmp_path / "out.npy")
+    assert out.dtype == np.float64 and out.tolist() == [[1, 2]]
+    done = merge(command, "--cast", "bf16", *paths, "-o", tmp_path / "out.npy")
+    assert done.returncode == 1 and "npy files have no type BF16" in done.stderr
+
+
+def test_common(command, tmp_path, models):
+    whole = write(tmp_path, models)
+    assert merge(command, "-q", "-r", "vref", *whole, "-o", tmp_path / "same", "--common").returncode == 0
+    assert merge(command, "-q", "-r", "vref", *whole, "-o", tmp_path / "plain").returncode == 0
+    assert (tmp_path / "same").read_bytes() == (tmp_path / "plain").read_bytes()
+    less = [{name: value for name, value in model.items() if name != "b"} for model in models]
+    (tmp_path / "less").mkdir()
+    assert merge(command, "-q", "-r", "vref", *write(tmp_path / "less", less), "-o", tmp_path / "want").returncode == 0
+    models[2].pop("b")
+    models[4]["evil"] = np.ones(2, "f4")
+    paths = write(tmp_path, models)
+    done = merge(command, "-r", "vref", *paths, "-o", tmp_path / "out", "--common")
+    assert done.returncode == 0 and "2 tensors were left out, because some files lack them: 'b', 'evil'" in done.stderr
+    assert load(tmp_path / "out") == load(tmp_path / "want")
+    done = merge(command, *paths, "-o", tmp_path / "out")
+    assert done.returncode == 3 and "lacks the tensor 'b'" in done.stderr
+
+
+def test_ignore_missing(command, tmp_path, models):
+    """What all have is merged as a whole, and what most have from those, each tensor by itself; what few have is left out."""
+    lone = [{"b": models[i]["b"]} for i in (1, 2, 3, 4)]
+    (tmp_path / "lone").mkdir()
+    assert merge(command, "-q", "-r", "vref", *write(tmp_path / "lone", lone), "-o", tmp_path / "lone.out").returncode == 0
+    less = [{name: value for name, value in model.items() if name != "b"} for model in models]
+    (tmp_path / "less").mkdir()
+    assert merge(command, "-q", "-r", "vref", *write(tmp_path / "less", less), "-o", tmp_path / "less.out").returncode == 0
+    models[0].pop("b")
+    models[4]["evil"] = models[3]["evil"] = np.ones(2, "f4")
+    paths = write(tmp_path, models)
+    done = merge(command, "--json", "-r", "vref", *paths, "-o", tmp_path / "out", "--ignore-missing", "--trust-tensors", tmp_path / "t.csv")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["missing"] == 1 and told["partial"] == 1 and "'evil'" in told["notes"][0]
+    assert load(tmp_path / "out") == {**load(tmp_path / "less.out"), **load(tmp_path / "lone.out")}
+    trust = {tensor["name"]: tensor["trust"] for tensor in told["tensors"]}
+    assert trust["b"][0] is None and trust["w"][0] > 1 and trust["w"][4] == 0
+    done = merge(command, "--common", "--ignore-missing", *paths, "-o", tmp_path / "out")
+    assert done.returncode == 2 and "exclude each other" in done.stderr
+    done = merge(command, "-r", "mref", "--state", tmp_path / "state", "--ignore-missing", *paths, "-o", tmp_path / "out")
+    assert done.returncode == 1 and "whole models" in done.stderr
+
+
+def test_shapes_still_have_to_agree(command, tmp_path, models):
+    models[3]["w"] = models[3]["w"].T.copy()
+    paths = write(tmp_path, models)
+    for option in ["--common", "--ignore-missing"]:
+        done = merge(command, option, *paths, "-o", tmp_path / "out")
+        assert done.returncode == 3 and "has shape [3, 4]" in done.stderr
+        done = merge(command, option, "--drop-bad", *paths, "-o", tmp_path / "out")
+        assert done.returncode == 0 and "left out: " in done.stdout
+
+
+def test_nothing_in_common(command, tmp_path):
+    paths = write(tmp_path, [{"a": np.ones(2, "f4")}, {"b": np.ones(2, "f4")}])
+    for option in ["--common", "--ignore-missing"]:
+        done = merge(command, option, *paths, "-o", tmp_path / "out")
+        assert done.returncode == 3 and "no tensor in common" in done.stderr
+
+
+def test_shards_and_cast(command, tmp_path, models):
+    """A folder keeps its shards; the index is made anew."""
+    for number, model in enumerate(models):
+        folder = tmp_path / f"site{number}"
+        folder.mkdir()
+        save(folder / "model-00001-of-00002.safetensors", {"w": model["w"]})
+        save(folder / "model-00002-of-00002.safetensors", {"b": model["b"], "steps": model["steps"]})
+        where = {"w": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors", "steps": "model-00002-of-00002.safetensors"}
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": where}))
+    folders = [tmp_path / f"site{number}" for number in range(5)]
+    assert merge(command, "-q", "--cast", "bf16", *folders, "-o", tmp_path / "out").returncode == 0
+    index = json.loads((tmp_path / "out" / "model.safetensors.index.json").read_text())
+    assert index["weight_map"] == where and index["metadata"]["total_size"] == 2 * 17 + 8
+    assert merge(command, "-q", "--cast", "bf16", *write(tmp_path, models), "-o", tmp_path / "one").returncode == 0
+    parts = {}
+    for file in set(where.values()):
+        parts.update(load(tmp_path / "out" / file))
+    assert parts == load(tmp_path / "one")
+
+
+# ---- npz ----
+
+def test_npz(command, tmp_path, models):
+    for number, model in enumerate(models):
+        np.savez(tmp_path / f"{number}.npz", **model, scalar=np.float64(number), empty=np.zeros((0, 2), "f4"))
+        model.update(scalar=np.array(float(number)), empty=np.zeros((0, 2), "f4"))
+    archives = sorted(tmp_path.glob("*.npz"))
+    for rule in ["ref", "vref"]:
+        done = merge(command, "-q", "-r", rule, *archives, "-o", tmp_path / "out.safetensors")
+        assert done.returncode == 0, done.stderr
+        assert merge(command, "-q", "-r", rule, *write(tmp_path, models), "-o", tmp_path / "want").returncode == 0
+        assert load(tmp_path / "out.safetensors") == load(tmp_path / "want")
+    done = merge(command, "-q", *archives, "-o", tmp_path / "out.npz")
+    assert done.returncode == 1 and "read, but not written" in done.stderr
+
+
+def refuse(command, path, says):
+    done = merge(command, path, path, "-o", path.parent / "out")
+    assert done.returncode == 3 and says in done.stderr, done.stderr
+    assert not (path.parent / "out").exists()
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_npz_that_is_refused(command, tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez_compressed(path, w=np.ones(3))
+    refuse(command, path, "'w.npy' in it is compressed (numpy.savez_compressed); save the arrays with numpy.savez")
+    np.savez(path, w=np.asfortranarray(np.ones((2, 3))))
+    refuse(command, path, "Fortran order")
+    np.savez(path, w=np.ones(3, ">f4"))
+    refuse(command, path, "other byte order")
+    np.savez(path, w=np.array([None]), allow_pickle=True)
+    refuse(command, path, "'w.npy' in it")
+    array = io.BytesIO()
+    np.save(array, np.ones(4))
+    for names, says in [(["a.npy", "b.txt"], "'b.txt' in it is no npy array"), (["a.npy", "a.npy"], "has the tensor 'a' twice")]:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, array.getvalue())
+        refuse(command, path, says)
+    np.savez(path, w=np.ones(3), v=np.zeros(4))
+    good = path.read_bytes()
+    for length in range(0, len(good), 13):
+        path.write_bytes(good[:length])
+        assert merge(command, path, "-o", tmp_path / "out").returncode == 3, length
+    start = good.index(b"PK\1\2")
+    twin = bytearray(good)
+    entry = good.index(b"PK\1\2", start + 4)
+    twin[entry + 42:entry + 46] = struct.pack("<I", 0)  # both members are the first one
+    path.write_bytes(twin)
+    refuse(command, path, "'v.npy' in it")
+    many = bytearray(good[:start] + 9 * good[start:entry] + good[good.index(b"PK\5\6"):])  # nine times the first one, the last not read
+    many[start + 8 * (entry - start)] = 0
+    many[-22 + 8:-22 + 20] = struct.pack("<HHII", 9, 9, 9 * (entry - start), start)
+    path.write_bytes(many)
+    refuse(command, path, "arrays that overlap")
+    for place, value, says in [(8, 1, "encrypted"), (10, 99, "compressed"), (20, 5, "two sizes"), (42, 250, "within the file")]:
+        broken = bytearray(good)
+        broken[start + place] = value
+        path.write_bytes(broken)
+        refuse(command, path, says)
+
+
+def test_npz_with_large_records(command, tmp_path):
+    """zip64, as archives above 4 GB have it: sizes in the extra field, the directory through its locator."""
+    array = io.BytesIO()
+    np.save(array, np.arange(3.0))
+    data, name, end = array.getvalue(), b"w.npy", 0xFFFFFFFF
+    local = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 45, 0, 0, 0, 0, zlib.crc32(data), end, end, len(name), 20) + name
+    local += struct.pack("<HHQQ", 1, 16, len(data), len(data))
+    entry = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 45, 45, 0, 0, 0, 0, zlib.crc32(data), end, end, len(name), 28, 0, 0, 0, 0, end) + name
+    entry += struct.pack("<HHQQQ", 1, 24, len(data), len(data), 0)
+    start = len(local) + len(data)
+    end64 = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, len(entry), start)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, start + len(entry), 1)
+    tail = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, end, end, 0)
+    path = tmp_path / "x.npz"
+    path.write_bytes(local + data + entry + end64 + locator + tail)
+    assert np.load(path)["w"].tolist() == [0, 1, 2]  # NumPy agrees that this is such a file
+    done = merge(command, "-q", path, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert numbers(load(tmp_path / "out")["w"]).tolist() == [0, 1, 2]

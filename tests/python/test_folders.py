@@ -1,0 +1,202 @@
+"""Folders in Hugging Face's layout through the command: shards in and out, small files, what is refused; loaded by safetensors and transformers."""
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import need
+from test_merging import command, load, save  # noqa: F401 (a fixture)
+
+INDEX = "model.safetensors.index.json"
+
+
+def make_model(seed):
+    rng = np.random.default_rng(seed)
+    return {"embed": rng.normal(size=(40, 8)).astype(np.float32), "layer.0.w": rng.normal(size=(8, 8)).astype(np.float16),
+            "layer.1.w": rng.normal(size=(8, 8)).astype(np.float32), "steps": np.array(7, dtype=np.int64)}
+
+
+def save_folder(folder, model, shards):
+    """shards: lists of names, one per file."""
+    folder.mkdir()
+    if len(shards) == 1:
+        save(folder / "model.safetensors", model)
+    else:
+        where = {}
+        for number, names in enumerate(shards, 1):
+            file = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+            save(folder / file, {name: model[name] for name in names})
+            where.update({name: file for name in names})
+        (folder / INDEX).write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": where}))
+    (folder / "config.json").write_text('{"model_type": "toy"}')
+    (folder / "tokenizer.json").write_text("{}")
+
+
+def load_folder(folder):
+    """As somebody reads it who knows nothing of ours."""
+    index = folder / INDEX
+    if not index.exists():
+        return load(folder / "model.safetensors")
+    where = json.loads(index.read_text())["weight_map"]
+    model = {}
+    for file in set(where.values()):
+        part = load(folder / file)
+        assert set(part) == {name for name, home in where.items() if home == file}
+        model.update(part)
+    assert set(model) == set(where)
+    return model
+
+
+def merge(command, *arguments):
+    return subprocess.run([command, "aggregate", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def sites(tmp_path):
+    """Three sites, each in other shards, and the same models as single files."""
+    layouts = [[["embed"], ["layer.1.w", "steps", "layer.0.w"]], [["embed", "layer.0.w", "layer.1.w", "steps"]],
+               [["steps"], ["layer.0.w"], ["layer.1.w", "embed"]]]
+    for number, layout in enumerate(layouts):
+        model = make_model(number)
+        save_folder(tmp_path / f"site{number}", model, layout)
+        save(tmp_path / f"{number}.safetensors", model)
+    return tmp_path
+
+
+@pytest.mark.parametrize("rule", ["ref", "vref", "krum:f=0", "median"])
+def test_same_bits_as_single_files(command, sites, rule):
+    files = [sites / f"{number}.safetensors" for number in range(3)]
+    folders = [sites / f"site{number}" for number in range(3)]
+    assert merge(command, "-q", "-r", rule, *files, "-o", sites / "one.safetensors").returncode == 0
+    want = load(sites / "one.safetensors")
+    assert merge(command, "-q", "-r", rule, *folders, "-o", sites / "out").returncode == 0
+    assert load_folder(sites / "out") == want
+    assert sorted(path.name for path in (sites / "out").iterdir()) == sorted(path.name for path in (sites / "site0").iterdir())
+    assert (sites / "out" / INDEX).read_bytes() == (sites / "site0" / INDEX).read_bytes()
+    # a folder into one file, files and folders together, files into shards
+    assert merge(command, "-q", "-r", rule, *folders, "-o", sites / "flat.safetensors").returncode == 0
+    assert load(sites / "flat.safetensors") == want
+    assert merge(command, "-q", "-r", rule, files[0], *folders[1:], "-o", sites / "mixed.safetensors").returncode == 0
+    assert load(sites / "mixed.safetensors") == want
+    assert merge(command, "-q", "-r", rule, *files, "--shard-size", "300B", "-o", sites / "shards/").returncode == 0
+    assert load_folder(sites / "shards") == want
+    assert len(list((sites / "shards").glob("model-*-of-00003.safetensors"))) == 3
+    assert not list(sites.glob("*.tmp"))
+
+
+def test_small_files(command, sites):
+    (sites / "site1" / "config.json").write_text('{"model_type": "other"}')
+    (sites / "site2" / "tokenizer.json").unlink()
+    for number in range(3):
+        (sites / f"site{number}" / "LICENSE").write_text("free")
+        (sites / f"site{number}" / ".hidden").write_text("x")
+        (sites / f"site{number}" / "pytorch_model.bin").write_text("x")
+    done = merge(command, "-q", *(sites / f"site{number}" for number in range(3)), "-o", sites / "out")
+    assert done.returncode == 0
+    assert "config.json is not the same everywhere" in done.stderr and "site1" in done.stderr
+    assert "tokenizer.json is not the same everywhere" in done.stderr and "site2" in done.stderr
+    assert {path.name for path in (sites / "out").iterdir() if "model" not in path.name} == {"LICENSE"}
+    assert not (sites / "out" / "pytorch_model.bin").exists()
+
+
+def refuse(command, sites, says, *options, code=3, out="out"):
+    before = sorted(map(str, sites.rglob("*")))
+    done = merge(command, "-q", *(sites / f"site{number}" for number in range(3)), "-o", sites / out, *options)
+    assert done.returncode == code and says in done.stderr, done.stderr
+    assert sorted(map(str, sites.rglob("*"))) == before
+
+
+def test_what_is_refused(command, sites):
+    index = sites / "site2" / INDEX
+    good = index.read_text()
+    for change, says in [(lambda text: text.replace("00001-of-00003", "00002-of-00003"), "lack"),
+                         (lambda text: text.replace('"steps"', '"stops"'), "steps"),
+                         (lambda text: text.replace("model-00003", "../site0/model-00003"), "is no file of this folder"),
+                         (lambda text: text[:-2], "byte"), (lambda text: "[" + text, "byte 0")]:
+        index.write_text(change(good))
+        refuse(command, sites, says)
+    where = json.loads(good)
+    where["weight_map"]["steps"], where["weight_map"]["layer.0.w"] = where["weight_map"]["layer.0.w"], where["weight_map"]["steps"]
+    index.write_text(json.dumps(where))
+    refuse(command, sites, "is in another file than it says")
+    index.write_text(good.replace("model-00003", "model-00009"))
+    refuse(command, sites, "is not there, but the index names it")
+    index.write_text(good)
+    (sites / "full").mkdir()
+    (sites / "full" / "precious").write_text("x")
+    refuse(command, sites, "with something in it", code=1, out="full")
+    refuse(command, sites, "is an input", code=1, out="site1/model.safetensors")
+    (sites / "empty").mkdir()
+    done = merge(command, "-q", sites / "site0", sites / "empty", "-o", sites / "out")
+    assert done.returncode == 3 and "is a folder without a .safetensors file" in done.stderr
+    (sites / "empty" / "pytorch_model.bin").write_text("x")
+    done = merge(command, "-q", sites / "site0", sites / "empty", "-o", sites / "out")
+    assert done.returncode == 3 and "pickled files only" in done.stderr
+    done = merge(command, "-q", sites / "site0", "-o", sites / "out", "--shard-size", "much")
+    assert done.returncode == 2 and "--shard-size" in done.stderr
+
+
+def test_a_link_stays_no_trap(command, sites):
+    """An empty folder is taken, and so is one behind a link."""
+    (sites / "place").mkdir()
+    (sites / "link").symlink_to("place")
+    done = merge(command, "-q", sites / "site0", sites / "site1", "-o", sites / "link")
+    assert done.returncode == 0, done.stderr
+    assert (sites / "link").is_symlink() and (sites / "place" / INDEX).exists()
+
+
+def test_safetensors_package_loads_it(command, sites):
+    safe_open = need("safetensors").safe_open
+    assert merge(command, "-q", *(sites / f"site{number}" for number in range(3)), "-o", sites / "out", "--shard-size", "1KB").returncode == 0
+    names = set()
+    for file in (sites / "out").glob("*.safetensors"):
+        with safe_open(file, framework="numpy") as opened:
+            names |= set(opened.keys())
+            for name in opened.keys():
+                assert opened.get_tensor(name).shape == make_model(0)[name].shape
+    assert names == set(make_model(0))
+
+
+def test_transformers_loads_it(command, tmp_path):
+    """Three BERTs, one of them malicious: the merged folder is loaded by from_pretrained, and speaks like the honest ones."""
+    transformers, torch = need("transformers"), need("torch")
+    settings = transformers.BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
+    torch.manual_seed(1)
+    honest = transformers.BertModel(settings)
+    for number in range(5):
+        model = transformers.BertModel(settings)
+        model.load_state_dict({name: value + (0.001 * torch.randn(value.shape) if number < 4 else 50) if value.is_floating_point() else value
+                               for name, value in honest.state_dict().items()})
+        model.save_pretrained(tmp_path / f"site{number}", max_shard_size="8KB", safe_serialization=True)
+    folders = sorted(Path(tmp_path).glob("site*"))
+    done = merge(command, *folders, "-o", tmp_path / "merged")
+    assert done.returncode == 0, done.stderr
+    merged = transformers.AutoModel.from_pretrained(tmp_path / "merged").eval()
+    words = torch.arange(5, 17).reshape(1, -1)
+    with torch.no_grad():
+        said, wanted = merged(words).last_hidden_state, honest.eval()(words).last_hidden_state
+    assert torch.nn.functional.cosine_similarity(said.flatten(), wanted.flatten(), 0) > 0.99
+
+
+def test_eight_bit_numbers(command, tmp_path):
+    """float8 files whose numbers are whole multiples: the mean is known, and rounded to nearest, ties to even."""
+    def write(path, kind, codes):
+        text = json.dumps({"w": {"dtype": kind, "shape": [len(codes)], "data_offsets": [0, len(codes)]}}).encode()
+        path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(codes))
+
+    for kind, models, want in [("F8_E4M3", ([0x38, 0x7E, 0x01, 0xB8], [0x40, 0x7E, 0x02, 0xC0]), [0x3C, 0x7E, 0x02, 0xBC]),
+                               ("F8_E5M2", ([0x3C, 0x7B, 0x01, 0xBC], [0x40, 0x7B, 0x02, 0xC0]), [0x3E, 0x7B, 0x02, 0xBE])]:
+        paths = [tmp_path / f"{kind}{number}.safetensors" for number in range(2)]
+        for path, codes in zip(paths, models):
+            write(path, kind, codes)
+        out = tmp_path / f"{kind}.out.safetensors"
+        done = merge(command, "-q", "-r", "mean", *paths, "-o", out)
+        assert done.returncode == 0, done.stderr
+        assert out.read_bytes()[:-4] == paths[0].read_bytes()[:-4] and list(out.read_bytes()[-4:]) == want
+    write(paths[0], "F8_E4M3", [0x38, 0x7F, 0, 0])  # NaN
+    write(paths[1], "F8_E4M3", [0x38, 0x7E, 0, 0])
+    done = merge(command, "-r", "mean", *paths, "-o", tmp_path / "nan.safetensors")
+    assert done.returncode == 0 and "NaN or Inf" in done.stdout

@@ -1,0 +1,129 @@
+"""reef.torch.Problem: its gradients are those of autograd, whichever way they are computed, and the example runs."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import need
+
+import reef
+from reef._simulate import Step
+
+torch = need("torch")
+rt = pytest.importorskip("reef.torch")
+F = torch.nn.functional
+
+
+def plain():
+    return torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3))
+
+
+def normed():
+    return torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 3))
+
+
+def make(model=plain, **more):
+    draw = np.random.default_rng(3)
+    sets = [(draw.normal(size=(n, 5)).astype(np.float32), draw.integers(3, size=n)) for n in (6, 9, 7)]
+    return rt.Problem(model, F.cross_entropy, sets, seed=4, **more)
+
+
+def by_hand(problem, row, inputs, targets):
+    model = problem.make_model().eval()
+    torch.nn.utils.vector_to_parameters(torch.from_numpy(row), model.parameters())
+    loss = F.cross_entropy(model(inputs), targets)
+    return torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, list(model.parameters()))]).numpy()
+
+
+@pytest.mark.parametrize("model", [plain, normed])
+@pytest.mark.parametrize("size", [0, 1, 8])
+def test_gradients_are_autograds(model, size, rng):
+    problem = make(model)
+    models = rng.normal(size=(2, problem.dimension)).astype(np.float32)
+    agents = np.array([0, 2])
+    step = Step(agents, 7, 1, size, np.array([False, True]), 2)
+    found = problem.gradient(models, agents, step)
+    for row, agent, lies, result in zip(models, agents, (False, True), found):
+        inputs, targets = problem._batch(agent, step, lies)
+        assert len(targets) == (size or problem.samples[agent])
+        assert np.abs(by_hand(problem, row, inputs, targets) - result).max() < 1e-5
+    inputs, targets = problem._batch(2, step, False)
+    assert torch.equal(problem._batch(2, step, True)[1], 2 - targets)
+
+
+def test_both_ways_agree(rng):
+    fast, slow = make(), make(vectorize=False)
+    assert fast.vectorized and not slow.vectorized
+    models, agents = rng.normal(size=(3, fast.dimension)).astype(np.float32), np.arange(3)
+    step = Step(agents, 0, 0, 8, None)
+    assert np.abs(fast.gradient(models, agents, step) - slow.gradient(models, agents, step)).max() < 1e-6
+
+
+def test_starts_do_not_depend_on_threads():
+    """Two problems that draw their parameters at the same time, from the one generator that torch has."""
+    import threading
+
+    problem, wanted, wrong = make(), make().start(1), []
+
+    def disturb(other):
+        for repetition in range(100):
+            if repetition % 2 and not np.array_equal(other.start(1), wanted):
+                wrong.append(repetition)
+            other.start(repetition)
+
+    threads = [threading.Thread(target=disturb, args=(other,)) for other in (problem, make(), make())]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_batches_and_starts_depend_on_what_they_should():
+    problem, again = make(), make()
+    assert np.array_equal(problem.start(1), again.start(1)) and not np.array_equal(problem.start(0), problem.start(1))
+    before = torch.get_rng_state()
+    problem.start(5)
+    assert torch.equal(torch.get_rng_state(), before)
+    def drawn(agent, *place):
+        return problem._batch(agent, Step(np.arange(3), *place), False)[0]
+    base = drawn(1, 3, 1, 8, None, 2)
+    assert torch.equal(base, again._batch(1, Step(np.array([1]), 3, 1, 8, None, 2), False)[0])
+    for other in (drawn(1, 4, 1, 8, None, 2), drawn(1, 3, 0, 8, None, 2), drawn(1, 3, 1, 8, None, 3)):
+        assert not torch.equal(base, other)
+
+
+def test_evaluation():
+    problem = make()
+    outputs = torch.tensor([[9.0, 0, 0]] * 22)
+    targets = problem.test[1]
+    zeros = np.zeros((1, problem.dimension), np.float32)
+    zeros[0, -3] = 9  # the last bias of class 0: it is always chosen
+    found = problem.evaluate(zeros)
+    assert found["accuracy"][0] == pytest.approx(float((targets == 0).float().mean()))
+    assert found["worst_accuracy"] == [0] and found["loss"][0] == pytest.approx(float(F.cross_entropy(outputs, targets)))
+    regression = rt.Problem(lambda: torch.nn.Linear(2, 1), F.mse_loss, [(np.ones((4, 2), np.float32), np.ones((4, 1), np.float32))])
+    assert set(regression.evaluate(np.zeros((2, 3), np.float32))) == {"loss"}
+    with pytest.raises(ValueError, match="0 inputs and 0 targets"):
+        rt.Problem(plain, F.cross_entropy, [(np.zeros((0, 5)), np.zeros(0))])
+
+
+def test_data_sets_of_torch():
+    pairs = torch.utils.data.TensorDataset(torch.ones(3, 5), torch.zeros(3, dtype=torch.long))
+    for dataset in (pairs, torch.utils.data.Subset(pairs, [0, 1]), [torch.ones(3, 5), torch.zeros(3, dtype=torch.long)]):
+        assert rt.Problem(plain, F.cross_entropy, [dataset]).samples[0] in (2, 3)
+
+
+def test_the_example(root, tmp_path, monkeypatch):
+    """Under 60 lines; the same bits with one thread of torch whatever Reef's threads; it learns, and mref withstands the attack."""
+    assert len((root / "examples" / "torch" / "digits_cnn.py").read_text().splitlines()) < 60
+    monkeypatch.chdir(root)
+    before = torch.get_num_threads()
+    try:
+        runs = [reef.run("examples/torch/digits_cnn.yaml", allow_code=True, folder=tmp_path / str(threads), threads=threads,
+                         progress=False, rule=["mean", "mref"], attack="additive:delta=1", rounds=15, every=15, steady=1)
+                for threads in (1, 2)]
+    finally:
+        torch.set_num_threads(before)
+    assert (tmp_path / "1" / "curves.csv").read_bytes() == (tmp_path / "2" / "curves.csv").read_bytes()
+    accuracy = {row["rule"]: row["accuracy"] for row in runs[0].rows}
+    assert accuracy["mref"] > 0.5 > 0.2 > accuracy["mean"]

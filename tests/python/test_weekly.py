@@ -1,0 +1,123 @@
+"""Merges week after week with a memory: colluding sites that one merge cannot see lose their weight, and the file survives what is done to it."""
+from __future__ import annotations
+
+import csv
+import subprocess
+
+import numpy as np
+import pytest
+from test_merging import command, load, save  # noqa: F401 (a fixture)
+
+HONEST = [f"site{number}" for number in range(7)]
+COLLUDING = ["east", "north", "south"]
+WEEKS = 10
+
+
+def run(command, *arguments):
+    return subprocess.run([command, "aggregate", "-q", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def deliver(inbox, week, absent=()):
+    """Honest sites have their own noise every week, the colluding ones share a small shift within it."""
+    rng = np.random.default_rng(week)
+    shift = 0.4 * np.sign(np.random.default_rng(99).normal(size=400))
+    inbox.mkdir(exist_ok=True)
+    for path in inbox.iterdir():
+        path.unlink()
+    for name in HONEST + COLLUDING:
+        model = {"w": (rng.normal(size=400) + (shift if name in COLLUDING else 0)).astype(np.float32)}
+        if name not in absent:
+            save(inbox / f"{name}.safetensors", model)
+
+
+def merge(command, folder, *options):
+    done = run(command, "--rule", "mref:seed=5", *options, *sorted((folder / "inbox").iterdir()), "-o", folder / "merged.safetensors",
+               "--trust", folder / "trust.csv")
+    assert done.returncode == 0, done.stderr
+    with open(folder / "trust.csv", encoding="utf-8") as file:
+        return {row["file"].rsplit("/", 1)[1].split(".")[0]: float(row["trust"]) for row in csv.DictReader(file)}
+
+
+def test_colluding_sites_are_found_in_time(command, tmp_path):
+    memory = tmp_path / "memory.bin"
+    first, last = {}, {}
+    for week in range(WEEKS):
+        deliver(tmp_path / "inbox", week, absent=[HONEST[week % 7]] if week % 3 == 1 else [])
+        last = merge(command, tmp_path, "--state", memory)
+        first = first or last
+    assert min(first[name] for name in COLLUDING) > 0.5  # one merge does not see them
+    assert max(last[name] for name in COLLUDING) < 0.45 and min(last[name] for name in HONEST) > 0.8
+    without = merge(command, tmp_path)  # nor does the last one without the memory
+    assert min(without[name] for name in COLLUDING) > 0.5
+    assert 0 < memory.stat().st_size < 1 << 20 and not list(tmp_path.glob("*.tmp"))
+
+
+def test_ids_are_the_names(command, tmp_path):
+    """The same sites by --ids in another order and under other paths: the same memory, to the bit."""
+    names = HONEST + COLLUDING
+    for week in range(4):
+        deliver(tmp_path / "inbox", week)
+        merge(command, tmp_path, "--state", tmp_path / "by_path.bin")
+        paths = [tmp_path / "inbox" / f"{name}.safetensors" for name in sorted(names)]
+        done = run(command, "--rule", "mref:seed=5", "--state", tmp_path / "by_id.bin", "--ids", ",".join(sorted(names)), *paths, "-o",
+                   tmp_path / "again.safetensors")
+        assert done.returncode == 0, done.stderr
+        assert load(tmp_path / "again.safetensors") == load(tmp_path / "merged.safetensors")
+    assert (tmp_path / "by_id.bin").read_bytes() == (tmp_path / "by_path.bin").read_bytes()
+
+
+def test_what_is_refused_leaves_everything_as_it_was(command, tmp_path):
+    memory, out = tmp_path / "memory.bin", tmp_path / "merged.safetensors"
+    deliver(tmp_path / "inbox", 1)
+    merge(command, tmp_path, "--state", memory)
+    paths = sorted((tmp_path / "inbox").iterdir())
+    good = memory.read_bytes()
+    damaged = [b"", b"junk", good[:-1], good + b"x", *(bytes([*good[:at], good[at] ^ 1, *good[at + 1:]]) for at in range(0, len(good), len(good) // 12))]
+    out.write_text("precious")
+    for content in damaged:
+        memory.write_bytes(content)
+        done = run(command, "--rule", "mref:seed=5", "--state", memory, *paths, "-o", out)
+        assert done.returncode == 3 and "memory.bin" in done.stderr and done.stderr.count("\n") == 1, (len(content), done.stderr)
+        assert memory.read_bytes() == content and out.read_text() == "precious"
+    memory.write_bytes(good)
+    for options, code, says in [(["--rule", "ref"], 1, "remembers no senders"), (["--per-tensor"], 1, "whole models"), (["--ids", "a,b"], 2, "--ids"),
+                                (["--ids", ",".join(["a"] * len(paths))], 1, "two models have the id 'a'")]:
+        done = run(command, "--rule", "mref:seed=5", "--state", memory, *options, *paths, "-o", out)
+        assert done.returncode == code and says in done.stderr, done.stderr
+        assert memory.read_bytes() == good and out.read_text() == "precious"
+    for wrong in (paths[0], out):
+        assert run(command, "--rule", "mref", "--state", wrong, *paths, "-o", out).returncode == 2
+    other = tmp_path / "other.safetensors"
+    save(other, {"w": np.zeros(5, np.float32)})
+    done = run(command, "--rule", "mref:seed=5", "--state", memory, other, "-o", tmp_path / "o.safetensors")
+    assert done.returncode == 3 and "no memory of this rule and model" in done.stderr
+
+
+@pytest.mark.parametrize("rule", ["ref", "vref:block=segment", "median", "nnm:f=2 | trimmed"])
+def test_trust_by_tensor(command, tmp_path, rule):
+    """A site that is bad in one layer only; the same numbers in Python, and means over tensors are the trust of the whole."""
+    import reef
+    rng = np.random.default_rng(3)
+    names = ["embed", "encoder.layer.0.k", "encoder.layer.0.q", "encoder.layer.1.k", "encoder.layer.1.q"]
+    models = [{name: rng.normal(size=70).astype(np.float32) for name in names} for _ in range(7)]
+    for name in names[1:3]:
+        models[4][name] += 50
+    paths = [tmp_path / f"{number}.safetensors" for number in range(7)]
+    for path, model in zip(paths, models):
+        save(path, model)
+    table = tmp_path / "by_tensor.csv"
+    done = subprocess.run([command, "aggregate", "-r", rule, *paths, "-o", tmp_path / "out.safetensors", "--trust-tensors", table],
+                          capture_output=True, text=True, check=True)
+    where = "all 5 tensors" if "nnm" in rule else "encoder.layer.0.* (2 of 5 tensors)"  # nnm compares whole models
+    assert f"4.safetensors: down-weighted in {where}" in done.stdout
+    with open(table, encoding="utf-8") as file:
+        rows = {row["tensor"]: np.array([float(row[str(path)]) for path in paths]) for row in csv.DictReader(file)}
+    _, report = reef.aggregate(models, rule, report=True)
+    assert list(report.tensors) == names == list(rows)
+    for name in names:
+        np.testing.assert_allclose(rows[name], report.tensors[name], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.mean(list(report.tensors.values()), axis=0), report.trust, rtol=1e-9)
+    precious = tmp_path / "precious"
+    precious.write_text("x")
+    refused = run(command, "-r", rule, *paths, "-o", tmp_path / "o2.safetensors", "--trust-tensors", precious)
+    assert refused.returncode == 2 and precious.read_text() == "x"

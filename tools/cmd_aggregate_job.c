@@ -1,0 +1,229 @@
+/* reef aggregate: the job, from a checked command line to the outputs. */
+#include "cmd_aggregate.h"
+#include "commands.h"
+#include "files.h"
+#include "plugins.h"
+#include "signals.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <reef/reef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Progress on a terminal, once a second after the first two. */
+typedef struct meter {
+    double start, last;
+    bool shown;
+    double bytes; /* of all models */
+    findings *found;
+} meter;
+
+/* ---- progress ---- */
+
+/* Blanks over a line of progress. */
+static const char wipe[] = "\r                                        \r";
+
+/* The size of a file, or of the .safetensors files of a folder. */
+static double size_of(const char *path)
+{
+    struct stat found;
+    double bytes = 0;
+    DIR *folder = opendir(path);
+    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
+        const char *end = strrchr(entry->d_name, '.');
+        bool counts = end && strcmp(end, ".safetensors") == 0;
+        bytes += counts && fstatat(dirfd(folder), entry->d_name, &found, 0) == 0 ? (double)found.st_size : 0;
+    }
+    if (folder) {
+        (void)closedir(folder);
+        return bytes;
+    }
+    return stat(path, &found) == 0 ? (double)found.st_size : 0;
+}
+
+static double bytes_of(const request *r)
+{
+    double bytes = 0;
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        bytes += size_of(r->paths[i]);
+    }
+    return bytes;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void show_note(void *user, const char *sentence)
+{
+    const meter *m = user;
+    findings *found = m->found;
+    fprintf(stderr, "%sreef aggregate: %s\n", m->shown ? wipe : "", sentence);
+    char **notes = realloc(found->notes, (size_t)(found->note_count + 1) * sizeof *notes);
+    char *copy = notes ? strdup(sentence) : NULL;
+    if (notes) {
+        found->notes = notes;
+    }
+    if (copy) {
+        found->notes[found->note_count++] = copy;
+    }
+}
+
+static void take_tensor(void *user, const char *name, int64_t numbers, const double *trust)
+{
+    note_tensor(&((meter *)user)->found->tensors, name, numbers, trust);
+}
+
+/* "42 %  1.31 GB/s  12 s left": models read per second, however often a rule reads them. */
+static void show_progress(void *user, double share)
+{
+    meter *m = user;
+    double now = seconds();
+    double taken = now - m->start;
+    if (taken > 2 && now - m->last > 0.5 && share > 0) {
+        fprintf(stderr, "\r%3.0f %%  %.3g MB/s  %.0f s left   ", 100 * share, 1e-6 * share * m->bytes / taken,
+                taken / share * (1 - share));
+        m->last = now;
+        m->shown = true;
+    }
+}
+
+static void free_findings(findings *found)
+{
+    free_tensors(&found->tensors);
+    for (ptrdiff_t i = 0; i < found->note_count; i++) {
+        free(found->notes[i]);
+    }
+    free((void *)found->notes);
+}
+
+/* ---- the job ---- */
+
+static bool is_readable(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode)) && access(path, R_OK) == 0;
+}
+
+/* A file that cannot be read is bad data; one that cannot be written, a failure. */
+static int code_of(const request *r, reef_status status)
+{
+    bool unreadable = false;
+    if (status == REEF_OK) {
+        return EXIT_DONE;
+    }
+    for (ptrdiff_t i = 0; status == REEF_E_FILE && i < r->count; i++) {
+        unreadable = unreadable || !is_readable(r->paths[i]);
+    }
+    unreadable = unreadable || (status == REEF_E_FILE && r->merge.base && !is_readable(r->merge.base));
+    return status == REEF_E_FORMAT || status == REEF_E_OVERFLOW || unreadable ? EXIT_MALFORMED : EXIT_FAILED;
+}
+
+/* Every model is open while it is merged: as many files as the system lets us have. */
+static void allow_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static reef_status merge(const request *r, const char *out, reef_merge_report *report, findings *found,
+                         reef_error *error)
+{
+    reef_context *context = NULL;
+    meter m = {.start = seconds(), .bytes = bytes_of(r), .found = found};
+    reef_merge_options wanted = r->merge;
+    wanted.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
+    wanted.note = show_note;
+    wanted.tensor = r->trust_tensors ? take_tensor : NULL;
+    wanted.user = &m;
+    allow_files();
+    stop_on_signals();
+    wanted.stop = &stop_wanted;
+    reef_status status = plugins_context(&context, error);
+    if (status == REEF_OK && r->threads) {
+        status = reef_context_set_threads(context, r->threads, error);
+    }
+    if (status == REEF_OK) {
+        status = reef_merge_files(context, &wanted, r->paths, r->count, out, report, error);
+    }
+    reef_context_destroy(&context);
+    if (m.shown) {
+        fprintf(stderr, "%s", wipe);
+    }
+    return status;
+}
+
+static int merge_to(const request *r, const char *out, reef_merge_report *report, findings *found)
+{
+    reef_error error = {REEF_OK, ""};
+    int code = code_of(r, merge(r, out, report, found, &error));
+    if (code != EXIT_DONE) {
+        fprintf(stderr, "reef aggregate: %s\n", error.text);
+    }
+    return code;
+}
+
+/* The result is written in any order, a stream from beginning to end: a file between them holds it. */
+static int merge_to_stream(const request *r, reef_merge_report *report, findings *found)
+{
+    char between[4096];
+    const char *base = getenv("TMPDIR");
+    int length = snprintf(between, sizeof between, "%s/reef-XXXXXX", base && base[0] ? base : "/tmp");
+    int descriptor = length < (int)sizeof between ? mkstemp(between) : -1;
+    if (descriptor < 0) {
+        fprintf(stderr, "reef aggregate: %s: cannot make a temporary file: %s\n", printable_path(between),
+                strerror(errno));
+        return EXIT_FAILED;
+    }
+    (void)close(descriptor);
+    int code = merge_to(r, between, report, found);
+    if (code == EXIT_DONE) {
+        code = copy_to_stream("aggregate", between, r->out);
+    }
+    (void)unlink(between);
+    return code;
+}
+
+int do_request(const request *r)
+{
+    reef_merge_report report = {.files = calloc((size_t)r->count + 1, sizeof *report.files)};
+    if (!report.files) {
+        fprintf(stderr, "reef aggregate: no memory for %td files\n", r->count);
+        return EXIT_FAILED;
+    }
+    findings found = {.tensors = {.files = r->count}};
+    int code = is_stream(r->out) ? merge_to_stream(r, &report, &found) : merge_to(r, r->out, &report, &found);
+    if (code == EXIT_DONE) {
+        warn_of_copies(r, &report);
+    }
+    if (code == EXIT_DONE && !r->quiet && !r->json) {
+        print_report(r, &report);
+    }
+    if (code == EXIT_DONE && r->trust) {
+        code = write_trust(r, &report);
+    }
+    if (code == EXIT_DONE && r->trust_tensors) {
+        code = write_tensors(r, &found.tensors);
+    }
+    if (code == EXIT_DONE && r->trust_tensors && !r->quiet && !r->json) {
+        print_by_tensor(r, &found.tensors);
+    }
+    if (code == EXIT_DONE && r->json) {
+        print_json(r, &report, &found);
+    }
+    free_findings(&found);
+    free(report.files);
+    return code;
+}
