@@ -343,7 +343,9 @@ reef_status reef_shard_apply(reef_shard *shard, const reef_input *input, void *s
     uint64_t *seed = input ? rfi_state_first_seed(input->state) : NULL;
     if (seed) {
         status = engine->ops->agree(engine, status, error);
-        status = status == REEF_OK ? share_seed(engine, seed, error) : status;
+        if (status == REEF_OK) {
+            status = share_seed(engine, seed, error);
+        }
         if (status != REEF_OK) {
             return status; /* on all ranks: one that was given no state is told here, too */
         }
