@@ -340,14 +340,14 @@ reef_status reef_shard_apply(reef_shard *shard, const reef_input *input, void *s
     }
     const reef_engine *engine = shard->engine;
     reef_status status = check_apply(shard, input, slice, report, error);
-    uint64_t *seed = input ? rfi_state_first_seed(input->state) : NULL;
+    uint64_t *seed = status == REEF_OK ? rfi_state_first_seed(input->state) : NULL;
     if (seed) {
         status = engine->ops->agree(engine, status, error);
         if (status == REEF_OK) {
             status = share_seed(engine, seed, error);
         }
         if (status != REEF_OK) {
-            return status; /* on all ranks: one that was given no state is told here, too */
+            return status; /* on all ranks: one that has failed before is at its agreement below */
         }
     }
     if (status == REEF_OK) {

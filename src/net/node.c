@@ -165,7 +165,8 @@ static void prepare(rfi_node *node, uint64_t round)
 
 static void send_chunk(rfi_node *node, uint32_t number, unsigned char *message, size_t size)
 {
-    const rfi_topic topic = {RFI_TOPIC_CHUNK, node->setup.agent, node->published_round, number};
+    const rfi_topic topic = {
+        .kind = RFI_TOPIC_CHUNK, .agent = node->setup.agent, .round = node->published_round, .number = number};
     rfi_chunk_head(message, node->published_round, number);
     node->setup.link->ops->publish(node->setup.link, &topic, message, RFI_CHUNK_HEAD_BYTES + size);
 }
