@@ -176,6 +176,19 @@ static void bits_are_the_same(void)
     }
 }
 
+/* All ranks remember senders alike, as one process alone would. */
+static void same_memory(const reef_state *one, const reef_state *other, const char *rule)
+{
+    reef_error error = {REEF_OK, ""};
+    size_t size = reef_state_size(one);
+    unsigned char *bytes = calloc(2, size);
+    REQUIRE(bytes && size > 0 && reef_state_size(other) == size, "%s: another size of memory", rule);
+    REQUIRE(reef_state_save(one, bytes, size, &error) == REEF_OK, "%s", error.text);
+    REQUIRE(reef_state_save(other, bytes + size, size, &error) == REEF_OK, "%s", error.text);
+    REQUIRE(memcmp(bytes, bytes + size, size) == 0, "%s: the memory differs", rule);
+    free(bytes);
+}
+
 /* The centre of a rule with memory, of which each rank remembers its slice, or the senders, whom all do. */
 static void memory_goes_on(const char *rule)
 {
@@ -213,6 +226,9 @@ static void memory_goes_on(const char *rule)
         REQUIRE(reef_shard_apply(shard, &input, slice, NULL, &error) == REEF_OK, "%s", error.text);
         REQUIRE(memcmp(slice, alone + m0, (size_t)(m1 - m0) * sizeof *slice) == 0, "%s: round %d differs", rule,
                 (int)round);
+    }
+    if (reef_agg_traits(agg) & REEF_TRAIT_SENDERS) {
+        same_memory(states[0], states[1], rule);
     }
     reef_shard_destroy(&shard);
     reef_state_destroy(&states[0]);
