@@ -142,7 +142,7 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
     else()
       target_link_libraries(${target} PRIVATE reef_test_support)
     endif()
-    reef_add_test(${name} ${target} 600)
+    reef_add_test(${name} ${target} 1800)
   endforeach()
 
   reef_check_thread_tests()
