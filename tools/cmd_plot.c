@@ -6,6 +6,7 @@
 #include <reef/reef.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,27 +17,45 @@ static const char *const figures[] = {"curves", "final", "heat", "matrix", "grap
 static const char *const kinds[] = {"svg", "png", "pdf"};
 enum { FIGURES = sizeof figures / sizeof figures[0], KINDS = sizeof kinds / sizeof kinds[0] };
 
+/* Where gnuplot is, by the absolute folders of PATH alone: it is started in the folder of figures, which may come from anybody, and an empty or
+ * relative entry would find what that folder has under this name. */
+static bool find_gnuplot(char program[PATH_SIZE])
+{
+    const char *rest = getenv("PATH");
+    rest = rest ? rest : "/usr/local/bin:/usr/bin:/bin";
+    for (bool more = true; more;) {
+        size_t length = strcspn(rest, ":");
+        int used = snprintf(program, PATH_SIZE, "%.*s/gnuplot", (int)length, rest);
+        if (rest[0] == '/' && used < PATH_SIZE && access(program, X_OK) == 0) {
+            return true;
+        }
+        more = rest[length] == ':';
+        rest += length + more;
+    }
+    return false;
+}
+
 /* In the child: never returns. -d: no start-up file, wherever gnuplot looks for one. */
-static void become_gnuplot(const char *folder, const char *figure, const char *kind)
+static void become_gnuplot(const char *program, const char *folder, const char *figure, const char *kind)
 {
     char choice[32];
     char script[64];
     (void)snprintf(choice, sizeof choice, "kind='%s'", kind);
     (void)snprintf(script, sizeof script, "%s.gp", figure);
     if (chdir(folder) == 0) {
-        (void)execlp("gnuplot", "gnuplot", "-d", "-e", choice, script, (char *)NULL);
+        (void)execl(program, "gnuplot", "-d", "-e", choice, script, (char *)NULL);
     }
     _exit(errno == ENOENT ? NOT_FOUND : 1);
 }
 
 /* Exit status of gnuplot, or -1. */
-static int draw(const char *folder, const char *figure, const char *kind)
+static int draw(const char *program, const char *folder, const char *figure, const char *kind)
 {
     int status = 0;
     (void)fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        become_gnuplot(folder, figure, kind);
+        become_gnuplot(program, folder, figure, kind);
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
@@ -47,12 +66,14 @@ int plot_folder(const char *results)
 {
     char folder[PATH_SIZE];
     char script[PATH_SIZE + 64];
+    char program[PATH_SIZE];
     int drawn = 0;
+    bool found = find_gnuplot(program);
     (void)snprintf(folder, sizeof folder, "%s/figures", results);
     for (int i = 0; i < FIGURES; i++) {
         (void)snprintf(script, sizeof script, "%s/%s.gp", folder, figures[i]);
         for (int k = 0; k < KINDS && access(script, R_OK) == 0; k++) {
-            int status = draw(folder, figures[i], kinds[k]);
+            int status = found ? draw(program, folder, figures[i], kinds[k]) : NOT_FOUND;
             if (status == NOT_FOUND) {
                 return PLOT_NO_GNUPLOT;
             }
