@@ -1,6 +1,7 @@
 /* reef check: what is known about an experiment before it runs. */
 #include "commands.h"
 #include "experiment.h"
+#include "files.h"
 #include "json.h"
 #include "net.h"
 #include "plugins.h"
@@ -191,7 +192,7 @@ static int check_all(const reef_experiment *e, const arguments *a)
 static bool is_run_file(const char *path)
 {
     char end[256] = "";
-    FILE *file = fopen(path, "rbe");
+    FILE *file = open_regular(path);
     if (!file) {
         return false; /* reading it as an experiment reports why */
     }

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <reef/plugin.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef reef_status plugin_function(const reef_registry *registry, reef_error *error);
 
@@ -28,12 +29,16 @@ static const char *reason_of(const char *path)
 static reef_status open_library(const char *path, void **library, reef_error *error)
 {
     char place[PATH_MAX];
+    struct stat about;
     size_t used = 0;
     /* without a slash the loader would search its own folders */
     rfi_append(place, sizeof place, &used, "%s%s", strchr(path, '/') ? "" : "./", path);
     if (used >= sizeof place) {
         return rfi_fail(error, REEF_E_FILE, "the path of a plug-in has %zu characters; at most %d are possible", used,
                         PATH_MAX - 1);
+    }
+    if (stat(place, &about) == 0 && !S_ISREG(about.st_mode)) { /* the loader would wait for a pipe */
+        return rfi_fail(error, REEF_E_FILE, "%.160s cannot be loaded as a plug-in: it is not a regular file", path);
     }
     *library = dlopen(place, RTLD_NOW | RTLD_LOCAL);
     if (!*library) {

@@ -22,6 +22,10 @@ experiment() {
         run -3 --separate-stderr timeout 10 "$REEF" check e.yaml
         [[ "$stderr" == *"$path: is not a regular file"* ]]
         run -3 timeout 10 "$REEF" run "$path"
+        run -3 --separate-stderr timeout 10 "$REEF" check "$path"
+        [[ "$stderr" == *"$path: is not a regular file"* ]]
+        run -3 --separate-stderr timeout 10 "$REEF" --plugin "$path" list
+        [[ "$stderr" == *"cannot be loaded as a plug-in: it is not a regular file"* ]]
         mkdir -p a
         rm -f a/summary.csv
         ln -s "$(realpath "$path")" a/summary.csv
