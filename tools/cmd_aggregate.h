@@ -65,7 +65,7 @@ void free_tensors(tensor_table *table);
 extern const char trust_head[], tensors_head[];
 /* What became of a file, in two words. */
 const char *reason_of(const reef_merge_file *file);
-/* A field of a csv line, quoted. */
+/* A field of a csv line, quoted; control characters become '?', as in the table for people. --json has names exactly. */
 void put_quoted(FILE *to, const char *text);
 
 /* Tells of files with the same content, on standard error. */

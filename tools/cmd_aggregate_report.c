@@ -132,7 +132,8 @@ void put_quoted(FILE *to, const char *text)
 {
     (void)fputc('"', to);
     for (; *text; text++) {
-        (void)fputs(*text == '"' ? "\"\"" : (char[2]){*text, '\0'}, to);
+        char c = is_control(text) ? '?' : *text;
+        (void)fputs(c == '"' ? "\"\"" : (char[2]){c, '\0'}, to);
     }
     (void)fputc('"', to);
 }

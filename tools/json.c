@@ -1,6 +1,8 @@
 /* Writing JSON (RFC 8259). */
 #include "json.h"
 
+#include "commands.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,8 +38,8 @@ static void quote(FILE *to, const char *text)
             (void)fputs("\\ufffd", to);
         } else if (*c == '"' || *c == '\\') {
             fprintf(to, "\\%c", *c);
-        } else if (*c < 0x20 || *c == 0x7F) {
-            fprintf(to, "\\u%04x", *c);
+        } else if (is_control((const char *)c)) {
+            fprintf(to, "\\u%04x", c[length - 1]); /* of U+0080 to U+009F, the second byte is the number */
         } else {
             (void)fwrite(c, 1, (size_t)length, to);
         }

@@ -49,13 +49,18 @@ void print_usage(const command *c)
     }
 }
 
+bool is_control(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    return *c < 0x20 || *c == 0x7F || (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0);
+}
+
 const char *printable(const char *text, char *buffer, size_t size)
 {
     size_t length = strlen(text);
     (void)snprintf(buffer, size, "%s", length >= size ? text + length - size + 1 : text);
-    for (unsigned char *c = (unsigned char *)buffer; *c; c++) {
-        bool escape = *c < 0x20 || *c == 0x7F || (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0);
-        *c = escape ? '?' : *c;
+    for (char *c = buffer; *c; c++) {
+        *c = is_control(c) ? '?' : *c;
     }
     return buffer;
 }

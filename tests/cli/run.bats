@@ -310,6 +310,13 @@ r/notes.tmp" ]
     cmp r/figures/curves.dat before.dat
     grep -q "^set title 'it_s: " r/figures/curves.gp
     grep -q '</svg>' r/figures/curves.svg
+    # nor a program that it brought, where the current folder is in the PATH
+    printf '#!/bin/sh\ntouch %q\n' "$PWD/pwned-program" >r/figures/gnuplot
+    chmod +x r/figures/gnuplot
+    PATH=:$PATH:. run -0 "$REEF" plot r
+    PATH=. run -1 "$REEF" plot r
+    [[ "$output" == *"gnuplot not found"* ]]
+    [ ! -e pwned-program ]
     # what cannot be replaced is not run either
     rm -f r/figures/graph.gp
     mkdir r/figures/graph.gp
@@ -341,6 +348,13 @@ r/notes.tmp" ]
     [[ "$output$stderr" != *"$escape"* ]]
     run --separate-stderr "$REEF" aggregate $'no\e[2J.st' -o out
     [[ "$output$stderr" != *"$escape"* ]]
+    for name in a $'b\e[2J' c; do
+        # a header of 64 bytes, then one number
+        printf '\x40\0\0\0\0\0\0\0%-64s\0\0\x80\x3f' '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' >"$name.st"
+    done
+    run -0 --separate-stderr "$REEF" aggregate a.st $'b\e[2J.st' c.st -o out.st --trust - --trust-tensors tensors.csv
+    [[ "$output" == *'"b?[2J.st",1,'* ]]
+    [[ "$output$stderr$(cat tensors.csv)" != *"$escape"* ]]
     for words in "run small.yaml --no-figures -o r" "init f" "init no/f" "plot r"; do
         # shellcheck disable=SC2086 # words
         run --separate-stderr "$REEF" $words$'\e[2J'
