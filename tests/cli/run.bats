@@ -142,6 +142,13 @@ YAML
     run -0 "$REEF" plot r
     [ "$(cat file-* | sort -u)" = precious ]
     [ -s r/report.html ] && [ -s r/figures/curves.svg ]
+    mkdir mine
+    echo precious >mine/curves.pdf
+    rm -r r/figures
+    ln -s ../mine r/figures
+    run -3 "$REEF" plot r
+    [[ "$output" == *"r/figures: is a symbolic link"* ]]
+    [ "$(ls mine)" = curves.pdf ] && [ "$(cat mine/curves.pdf)" = precious ]
 }
 
 @test "one run at a time in a folder, and the manifest only when it is complete" {

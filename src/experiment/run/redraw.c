@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MANIFEST_MAX = 1 << 30, OVERRIDES_MAX = 64, NAME_TEXT = 256 };
 
@@ -67,6 +68,19 @@ static reef_status read_usage(const reef_context *context, const char *path, usa
                : rfi_fail(error, REEF_E_FORMAT, "%s: not the manifest of a run", rfi_path_show(path));
 }
 
+/* Files of a linked folder would be replaced wherever it lies. */
+static reef_status check_figures(const char *folder, reef_error *error)
+{
+    char path[RFI_FOLDER_SIZE + 16];
+    struct stat about;
+    (void)snprintf(path, sizeof path, "%s/figures", folder);
+    if (lstat(path, &about) == 0 && S_ISLNK(about.st_mode)) {
+        return rfi_fail(error, REEF_E_FILE, "%s: is a symbolic link, and figures are not drawn where it leads",
+                        rfi_path_show(path));
+    }
+    return REEF_OK;
+}
+
 static reef_status redraw(const reef_experiment *e, const char *folder, reef_error *error)
 {
     const reef_experiment_options options = {.folder = folder, .resume = true};
@@ -75,7 +89,10 @@ static reef_status redraw(const reef_experiment *e, const char *folder, reef_err
     if (!r) {
         return REEF_E_NOMEM;
     }
-    reef_status status = rfi_folder_visit(r, error);
+    reef_status status = check_figures(folder, error);
+    if (status == REEF_OK) {
+        status = rfi_folder_visit(r, error);
+    }
     if (status == REEF_OK) {
         status = rfi_make_jobs(r, error);
     }
