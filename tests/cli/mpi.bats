@@ -102,6 +102,12 @@ YAML
     kill_one stopped
     run ! wait "$job"
     [ -n "$(find stopped/checkpoints -type f)" ]
+    # without any file of the checkpoints but their lists it begins anew, and says so
+    cp -r stopped lost
+    rm lost/checkpoints/*.safetensors
+    on 2 small.yaml -o lost --distribute agents --resume "${long[@]}" 2>said
+    grep -q 'damaged file' said
+    same whole lost
     on 3 small.yaml -q -o stopped --distribute agents --resume "${long[@]}"
     same whole stopped
     cmp whole/trust.csv stopped/trust.csv

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- statistics ---- */
 
@@ -129,8 +130,11 @@ static reef_status take_up(rfi_runner *r, rfi_world *world, const rfi_repeat_blo
     }
     reef_status status = rfi_checkpoint_load(r->experiment->context, r->engine, s->path, *run, part, &progress,
                                              work->sums, kept_of(work), &fell_back, &why);
-    bool damaged = status == REEF_E_FORMAT;
-    r->damaged += damaged || fell_back;
+    /* a file that is not there is no damage if nothing names it; what was taken of a checkpoint, its round among it, is void */
+    bool begun = status == REEF_E_FILE && reef_run_round(*run) > 0;
+    bool damaged = status == REEF_E_FORMAT || begun;
+    bool lost = status == REEF_E_FILE && access(s->path, F_OK) == 0;
+    r->damaged += damaged || lost || fell_back;
     if (damaged) {
         progress = (rfi_progress){0, 0};
         memset(work->sums, 0, (size_t)kept_of(work) * sizeof *work->sums);
