@@ -2,6 +2,7 @@
 #include "net/dash_live.h"
 
 #include "base/error.h"
+#include "io/stream.h"
 
 #include <reef/net.h>
 
@@ -62,18 +63,20 @@ static reef_status take_bytes(reading *r, const char *bytes, size_t count, reef_
 static reef_status read_file(reading *r, const char *path, reef_error *error)
 {
     static char piece[PIECE];
-    FILE *file = fopen(path, "re");
-    reef_status status = REEF_OK;
-    if (!file) {
-        return rfi_fail(error, REEF_E_FILE, "%.200s: %s", path, strerror(errno));
+    rfi_reader file;
+    reef_status status = rfi_reader_open(&file, path, error);
+    if (status != REEF_OK) {
+        return status;
     }
-    for (size_t got; status == REEF_OK && (got = fread(piece, 1, sizeof piece, file)) > 0;) {
-        status = take_bytes(r, piece, got, error);
+    for (size_t at = 0; status == REEF_OK && at < file.size;) {
+        size_t size = file.size - at < sizeof piece ? file.size - at : sizeof piece;
+        status = rfi_reader_get(&file, at, piece, size, error);
+        if (status == REEF_OK) {
+            status = take_bytes(r, piece, size, error);
+        }
+        at += size;
     }
-    if (status == REEF_OK && ferror(file)) {
-        status = rfi_fail(error, REEF_E_FILE, "%.200s: %s", path, strerror(errno));
-    }
-    (void)fclose(file);
+    rfi_reader_close(&file);
     if (status == REEF_OK && r->size > 0) {
         take_line(r, r->text, r->size);
     }

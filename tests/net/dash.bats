@@ -29,6 +29,9 @@ browse() { PYTHONDONTWRITEBYTECODE=1 timeout 300 /usr/bin/python3 "$BATS_TEST_DI
     run -2 "$REEF" dash
     run -5 "$REEF" dash --replay none.jsonl
     echo "no line" >bad.jsonl
+    mkfifo pipe
+    run -5 timeout 10 "$REEF" dash --replay pipe
+    [[ "$output" == *"pipe: is not a regular file"* ]]
     run -3 "$REEF" dash --replay bad.jsonl
     [[ "$output" == *"bad.jsonl: no line is one of a recorded run"* ]]
     run -2 "$REEF" dash --replay bad.jsonl --port 99999
