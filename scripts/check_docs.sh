@@ -2,6 +2,7 @@
 # Checks the documentation against the command and the tree:  check_docs.sh [REEF-COMMAND]
 #   - every rule that `reef list` names has a page docs/rules/RULE.md, and no page is about a rule that is gone;
 #   - every parameter that `reef list RULE` prints, and its default, stand in that page;
+#   - the comment of every handle in the public headers says from which threads it may be used and what must outlive what;
 #   - every relative link in a .md file leads to a file or folder of the tree.
 # Needs sh, awk and grep. Default command: build/release/reef.
 set -eu
@@ -43,6 +44,19 @@ for page in docs/rules/*.md; do
     name=$(basename "$page" .md)
     [ "$name" = README ] || echo "$rules" | grep -qx "$name" || complain "$page is about a rule that \`reef list\` does not name"
 done
+
+# A handle is a struct whose inside is not shown: "typedef struct NAME NAME;". Its comment stands directly above.
+handles=$(awk '
+    /^\/\*/ { comment = "" }
+    /^(\/\*| \*)/ { comment = comment $0; next }
+    /^typedef struct reef_[a-z_]+ reef_[a-z_]+;/ {
+        count++
+        if (comment !~ /thread/) print FILENAME ": " $3 ": from which threads may it be used?"
+        if (comment !~ /outlive/) print FILENAME ": " $3 ": what must it outlive, or what must outlive it?"
+    }
+    { comment = "" }
+    END { if (!count) print "no handles found in include/reef" }' include/reef/*.h)
+[ -z "$handles" ] || complain "$handles"
 
 # Prints the targets of links [text](target) outside code blocks and `code`, one per line.
 links() {

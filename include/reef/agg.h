@@ -27,7 +27,7 @@ extern "C" {
 /* Types of the numbers in rows and results. */
 typedef enum reef_dtype { REEF_F32, REEF_F64 } reef_dtype;
 
-/* Aggregators: immutable after create, usable from many threads. */
+/* Aggregators: immutable after create, usable from many threads. The context must outlive it, and so must rules of your own. */
 typedef struct reef_agg reef_agg;
 /* Makes an aggregator of a rule string, with the rules, allocator and threads of the context (NULL: the built-in rules, malloc, one thread). */
 REEF_API REEF_MUST_CHECK reef_status reef_agg_create(reef_context *context, reef_agg **agg, const char *spec,
@@ -43,7 +43,8 @@ REEF_API const reef_rule *reef_agg_rule(const reef_agg *agg);
 /* The largest number of malicious rows among n that every stage tolerates by its own setting of f; -1 if no stage states one. */
 REEF_API ptrdiff_t reef_agg_tolerates(const reef_agg *agg, ptrdiff_t n);
 
-/* Memory between aggregations of one receiver (rules with REEF_TRAIT_CENTRE or REEF_TRAIT_SENDERS). */
+/* Memory between aggregations of one receiver (rules with REEF_TRAIT_CENTRE or REEF_TRAIT_SENDERS). For one aggregation, or one other call, at a
+ * time, by whichever thread. The aggregator it was made for must outlive it. */
 typedef struct reef_state reef_state;
 
 /* What one aggregation works on. Everything but rows may be left zero. */
@@ -62,7 +63,8 @@ typedef struct reef_input {
 
 /* --- The report --- */
 
-/* One aggregation fills it at a time; read it from any thread when that has ended. */
+/* One aggregation fills it at a time; read it from any thread when that has ended. The context must outlive it, and so must a rule of your own
+ * whose aggregation it tells of. */
 typedef struct reef_report reef_report;
 
 /* Why a row was left out as a whole. */

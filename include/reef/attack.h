@@ -98,7 +98,7 @@ typedef struct reef_attack_common {
     int64_t on, off;     /* within them, `on` rounds of attack, then `off` of honesty; off 0: always */
 } reef_attack_common;
 
-/* Immutable after create, usable from many threads. */
+/* Immutable after create, usable from many threads. The context must outlive it, and so must a kind of your own. */
 typedef struct reef_attack reef_attack;
 
 /* spec: kind:key=value,... for instance "additive:delta=1000", "alie:z=1.5,knowledge=malicious", "sign_flip:on=10,off=10". */

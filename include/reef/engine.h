@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/* One rank's view of a job: below. Its operations are called by one thread at a time. It must outlive the runs and shards made with it. */
 typedef struct reef_engine reef_engine;
 
 /* What goes to, or comes from, one rank: `count` pieces of `bytes` bytes each. */
@@ -61,7 +62,7 @@ typedef struct reef_engine_ops {
                              const int32_t *senders, int32_t *owner, reef_error *error);
 } reef_engine_ops;
 
-/* One rank's view of a job. */
+/* What an engine is made of. */
 struct reef_engine {
     const reef_engine_ops *ops; /* what it can do */
     void *state;                /* the engine's own */

@@ -136,7 +136,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_experiment_report(reef_context *contex
                                                             reef_error *error);
 
 /* summary.csv of a results folder in memory: a row per cell, as text. Rows and columns from 0; column 0 is the number of the cell,
- * columns 1 .. axes are what varies. Out of range: NULL. */
+ * columns 1 .. axes are what varies. Out of range: NULL. May be read from many threads; the context must outlive it. */
 typedef struct reef_summary reef_summary;
 /* Reads summary.csv of a results folder. */
 REEF_API REEF_MUST_CHECK reef_status reef_summary_load(reef_context *context, reef_summary **summary,

@@ -132,7 +132,7 @@ typedef int (*reef_ffi_ask)(void *user, int64_t object, ptrdiff_t count, const i
                             ptrdiff_t repetition, char *text, size_t room);
 /* Loss, accuracy and accuracy of the worst class of a model; the latter two are NaN before. */
 typedef int (*reef_ffi_score)(void *user, int64_t object, const float *model, double *score, char *text, size_t room);
-/* A kind of problem of the caller's. */
+/* A kind of problem of the caller's. Immutable, usable from many threads; it must outlive the contexts it is registered in. */
 typedef struct reef_ffi_kind_handle reef_ffi_kind_handle;
 /* Makes one; the texts are copied. It takes whatever parameters a file sets. */
 REEF_API REEF_MUST_CHECK reef_status reef_ffi_problem_kind(reef_ffi_kind_handle **place, const char *name,

@@ -21,7 +21,7 @@ extern "C" {
 
 /* ---- graphs ---- */
 
-/* May be read from many threads; set_weights and put_weights only while nobody reads it. */
+/* May be read from many threads; set_weights and put_weights only while nobody reads it. The context must outlive it. */
 typedef struct reef_graph reef_graph;
 
 /* Most links (both ways and loops counted) a graph may have. */
@@ -92,7 +92,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_graph_check_weights(const reef_csr *cs
 /* ---- links that change ---- */
 
 /* Which links are up in which round. Rounds can be asked for in any order and from any thread or process: whether a link is up is a
- * pure function of spec, seed, round and link. */
+ * pure function of spec, seed, round and link. The context and the graphs must outlive them. */
 typedef struct reef_links reef_links;
 
 /* Several graphs of the same agents take turns, each for `every` rounds (order=turn) or drawn at random (order=random). On top of

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /* For one thread at a time; a step uses the threads of the context by itself. Different runs may be used by different threads at once, unless
- * they share a problem with REEF_PROBLEM_WHOLE. */
+ * they share a problem with REEF_PROBLEM_WHOLE. The context and all objects of the setup must outlive it. */
 typedef struct reef_run reef_run;
 
 /* What a run is made of. All objects must outlive the run; arrays are copied. */

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* For one thread at a time. */
+/* For one thread at a time. The context and all objects of the setup must outlive it. */
 typedef struct reef_member reef_member;
 
 /* All objects must outlive the member; arrays and texts are copied. */

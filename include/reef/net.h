@@ -168,7 +168,7 @@ REEF_API const char *reef_net_dash_lacks(void);
 
 /* ---- an agent in your own program ---- */
 
-/* One agent, stepped by a thread of its own; its calls come from one thread at a time. */
+/* One agent, stepped by a thread of its own; its calls come from one thread at a time. There is nothing that must outlive it. */
 typedef struct reef_agent reef_agent;
 
 /* Opens key, run file and state folder, and connects in the background. coordinator: the identity that must have signed the run file; NULL:

@@ -94,8 +94,7 @@ typedef struct reef_problem_kind {
     const char *(*failure)(const void *state);
 } reef_problem_kind;
 
-/* A problem made for K agents. */
-/* Immutable after create, usable from many threads. The context must outlive it, and a kind of your own too. */
+/* A problem made for K agents. Immutable after create, usable from many threads. The context must outlive it, and a kind of your own too. */
 typedef struct reef_problem reef_problem;
 
 /* spec: kind:key=value,... for instance "lms:dimension=10,noise=0.01" or "softmax:data=digits,partition=dirichlet". */

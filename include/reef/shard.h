@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* For one thread of each rank at a time. */
+/* For one thread of each rank at a time. The aggregator and the engine must outlive it. */
 typedef struct reef_shard reef_shard;
 
 /* The rows of all ranks. */
