@@ -314,6 +314,9 @@ static int check_outputs(const request *r)
                            (r->trust && same_output(r->trust, r->merge.state)))) {
         return complain("--state needs a file of its own, not", r->merge.state);
     }
+    if (r->merge.base && !is_stream(r->out) && reef_file_same(r->merge.base, r->out)) {
+        return complain("the result would replace what is the base:", r->out);
+    }
     for (ptrdiff_t i = 0; i < r->count; i++) {
         if (!is_stream(r->out) && reef_file_same(r->paths[i], r->out)) {
             return complain("the result would replace an input:", r->out);

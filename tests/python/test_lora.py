@@ -192,6 +192,6 @@ def test_base_that_is_refused(command, tmp_path):
         assert done.returncode in (1, 3) and says in done.stderr, done.stderr
     before = (tmp_path / "base").read_bytes()
     done = merge(command, "--base", tmp_path / "base", *paths, "-o", tmp_path / "base")
-    assert done.returncode != 0 and "is the base" in done.stderr and (tmp_path / "base").read_bytes() == before
+    assert done.returncode == 2 and "is the base" in done.stderr and (tmp_path / "base").read_bytes() == before
     done = merge(command, "--base", tmp_path / "nowhere", *paths, "-o", tmp_path / "out")
     assert done.returncode == 3 and "nowhere" in done.stderr
