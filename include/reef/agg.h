@@ -49,6 +49,7 @@ typedef struct reef_state reef_state;
 
 /* What one aggregation works on. Everything but rows may be left zero. */
 typedef struct reef_input {
+    size_t size; /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     /* K pointers to M contiguous numbers, any alignment; ignored by the plan's streaming calls. */
     const void *const *rows;
     /* K weights a_l >= 0, any positive sum; NULL: equal. Rows of weight 0 (or below 1e-100 of the largest) are left out. */
@@ -145,8 +146,9 @@ typedef struct reef_plan reef_plan;
 
 /* A model is one or more segments (tensors, layers): each row is one pointer per segment. */
 typedef struct reef_shape {
-    ptrdiff_t rows;           /* K, the most rows one aggregation has */
-    ptrdiff_t segments;       /* >= 1 */
+    size_t size;        /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
+    ptrdiff_t rows;     /* K, the most rows one aggregation has */
+    ptrdiff_t segments; /* >= 1 */
     const ptrdiff_t *lengths; /* coordinates of each segment, >= 1 */
     reef_dtype dtype;         /* of rows and result */
     ptrdiff_t workers;        /* threads that will work on one aggregation at the same time; 0: those of the context */

@@ -17,6 +17,7 @@ typedef struct reef_context reef_context;
 /* Memory for everything the library keeps. `allocate` returns memory aligned for any type, or NULL;
  * `release` accepts what allocate returned, never NULL. Both may be called from any thread that calls the library. */
 typedef struct reef_allocator {
+    size_t size; /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     /* NULL: no memory. */
     void *(*allocate)(void *user, size_t bytes);
     /* Of what allocate returned. */

@@ -35,7 +35,8 @@ REEF_API REEF_MUST_CHECK reef_status reef_graph_create(reef_context *context, re
 
 /* The same from arrays: senders[i] is heard by receivers[i] with weights[i] (NULL: uniform). */
 typedef struct reef_link_list {
-    ptrdiff_t count;          /* links */
+    size_t size;     /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
+    ptrdiff_t count; /* links */
     const int32_t *senders;   /* who is heard */
     const int32_t *receivers; /* by whom */
     const double *weights;    /* or NULL; with weights nothing is added, loops included */
@@ -76,6 +77,7 @@ REEF_API ptrdiff_t reef_csr_find(const reef_csr *csr, ptrdiff_t sender, ptrdiff_
 
 /* What some rules need to know about the agents; NULL where not needed. */
 typedef struct reef_weight_data {
+    size_t size; /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     const double *variance; /* K noise variances > 0: relative_variance */
     const double *perron;   /* K wanted shares > 0, any sum: hastings; NULL means equal shares */
 } reef_weight_data;
@@ -207,7 +209,7 @@ typedef struct reef_placement {
 } reef_placement;
 
 /* malicious receives K flags, *placed (unless NULL) how many are set. If fewer than asked for can be placed, both hold what could be and
- * the result is REEF_E_LIARS. */
+ * the result is REEF_E_MALICIOUS. */
 REEF_API REEF_MUST_CHECK reef_status reef_graph_place_malicious(const reef_context *context, const reef_csr *csr,
                                                                 const reef_placement *placement, bool *malicious,
                                                                 ptrdiff_t *placed, reef_error *error);

@@ -210,6 +210,7 @@ enum { REEF_FACTORS_MAX = 16, REEF_NUMBERS_MAX = 32 };
 
 /* What a rule remembers of the senders, and how. */
 typedef struct reef_memory {
+    size_t size; /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     /* Raised when what is kept changes its meaning: states saved with another version are refused. */
     int64_t version;
     /* For a model of `length` coordinates; rows: the most that one aggregation has, for `work`. */

@@ -25,6 +25,7 @@ typedef struct reef_shard reef_shard;
 
 /* The rows of all ranks. */
 typedef struct reef_shard_shape {
+    size_t size;           /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     ptrdiff_t length;      /* M */
     reef_dtype dtype;      /* of rows and result */
     const ptrdiff_t *rows; /* per rank: how many rows it brings, >= 0; they are numbered rank by rank */

@@ -202,6 +202,10 @@ static reef_status select_rows(reef_plan *plan, reef_error *error)
 static reef_status check_input(const reef_plan *plan, const reef_input *input, const reef_report *report,
                                reef_error *error)
 {
+    reef_status fits = rfi_check_size(input->size, sizeof *input, "reef_input", error);
+    if (fits != REEF_OK) {
+        return fits;
+    }
     if (input->has_self && (input->self < 0 || input->self >= plan->rows)) {
         return rfi_fail(error, REEF_E_ARG, "self = %td is not one of the rows 0 to %td", input->self, plan->rows - 1);
     }

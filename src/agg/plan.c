@@ -22,6 +22,10 @@ static reef_status check_shape(const reef_agg *agg, const reef_shape *shape, ree
     if (!agg || !shape) {
         return rfi_fail(error, REEF_E_ARG, "a plan needs an aggregator and a shape; one of them is NULL");
     }
+    reef_status fits = rfi_check_size(shape->size, sizeof *shape, "reef_shape", error);
+    if (fits != REEF_OK) {
+        return fits;
+    }
     if (shape->rows < 1) {
         return rfi_fail(error, REEF_E_ARG, "K = %td rows; there must be at least one", shape->rows);
     }

@@ -30,6 +30,10 @@ static reef_status check_memory(const reef_rule *rule, reef_error *error)
     if (!memory) {
         return REEF_OK;
     }
+    reef_status fits = rfi_check_size(memory->size, sizeof *memory, "reef_memory", error);
+    if (fits != REEF_OK) {
+        return fits;
+    }
     if (!rule->weigh || rule->column || rule->scope || (rule->traits & REEF_TRAIT_CENTRE) || !memory->sizes) {
         return rfi_fail(error, REEF_E_ARG,
                         "rule '%s' remembers senders: it needs weigh and the sizes of its memory, and has no column, "

@@ -20,12 +20,16 @@ static void standard_release(void *user, void *memory)
 
 reef_status reef_context_create(reef_context **context, const reef_allocator *allocator, reef_error *error)
 {
-    static const reef_allocator standard = {standard_allocate, standard_release, NULL};
+    static const reef_allocator standard = {.allocate = standard_allocate, .release = standard_release};
     if (!context) {
         return rfi_fail(error, REEF_E_ARG, "reef_context_create: context is NULL");
     }
     if (!allocator) {
         allocator = &standard;
+    }
+    reef_status fits = rfi_check_size(allocator->size, sizeof *allocator, "reef_allocator", error);
+    if (fits != REEF_OK) {
+        return fits;
     }
     if (!allocator->allocate || !allocator->release) {
         return rfi_fail(error, REEF_E_ARG, "reef_context_create: the allocator needs both allocate and release");

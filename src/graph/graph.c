@@ -197,6 +197,10 @@ static reef_status draft_list(rfi_draft *draft, const reef_link_list *links, ree
 reef_status reef_graph_create_links(reef_context *context, reef_graph **graph, ptrdiff_t agents,
                                     const reef_link_list *links, reef_error *error)
 {
+    reef_status fits = rfi_check_size(links ? links->size : 0, sizeof *links, "reef_link_list", error);
+    if (fits != REEF_OK) {
+        return fits;
+    }
     if (!graph || !links || links->count < 0 || (links->count > 0 && (!links->senders || !links->receivers))) {
         return rfi_fail(error, REEF_E_ARG, "reef_graph_create_links: graph or links are missing");
     }

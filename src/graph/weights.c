@@ -182,7 +182,10 @@ reef_status reef_graph_set_weights(reef_graph *graph, const char *spec, const re
     if (!graph || !spec) {
         return rfi_fail(error, REEF_E_ARG, "reef_graph_set_weights: %s is NULL", graph ? "spec" : "graph");
     }
-    reef_status status = rfi_spec_read(graph->context, &rfi_family_weights, spec, NULL, &kind, &params, error);
+    reef_status status = rfi_check_size(data ? data->size : 0, sizeof *data, "reef_weight_data", error);
+    if (status == REEF_OK) {
+        status = rfi_spec_read(graph->context, &rfi_family_weights, spec, NULL, &kind, &params, error);
+    }
     if (status != REEF_OK) {
         return status;
     }

@@ -60,6 +60,10 @@ enum { LANES_MAX = 4096 };
 
 static reef_status check_setup(const reef_run_setup *setup, reef_error *error)
 {
+    reef_status fits = rfi_check_size(setup ? setup->size : 0, sizeof *setup, "reef_run_setup", error);
+    if (fits != REEF_OK) {
+        return fits;
+    }
     if (!setup || !setup->problem || !setup->strategy) {
         return rfi_fail(error, REEF_E_ARG, "a run needs a problem and a strategy");
     }
@@ -68,7 +72,8 @@ static reef_status check_setup(const reef_run_setup *setup, reef_error *error)
         return rfi_fail(error, REEF_E_ARG, "%td lanes from repetition %td; 1 to %d lanes, repetitions from 0 to %d",
                         setup->lanes, setup->repetition, LANES_MAX, INT32_MAX - LANES_MAX);
     }
-    return rfi_check_size(setup->size, sizeof *setup, "reef_run_setup", error);
+    const reef_engine_ops *ops = setup->engine ? setup->engine->ops : NULL;
+    return rfi_check_size(ops ? ops->size : 0, sizeof *ops, "reef_engine_ops", error);
 }
 
 static reef_status check_lanes(const reef_run *run, reef_error *error)

@@ -135,6 +135,9 @@ reef_status reef_shard_create(reef_shard **shard, const reef_agg *agg, const ree
         return rfi_fail(error, REEF_E_ARG, "reef_shard_create: an argument is NULL");
     }
     reef_status fits = rfi_check_size(engine->ops->size, sizeof *engine->ops, "reef_engine_ops", error);
+    if (fits == REEF_OK) {
+        fits = rfi_check_size(shape->size, sizeof *shape, "reef_shard_shape", error);
+    }
     if (fits != REEF_OK) {
         return fits;
     }
@@ -308,6 +311,10 @@ static reef_status aggregate(reef_shard *s, void *slice, reef_error *error)
 static reef_status check_apply(const reef_shard *s, const reef_input *input, const void *slice,
                                const reef_report *report, reef_error *error)
 {
+    reef_status fits = rfi_check_size(input ? input->size : 0, sizeof *input, "reef_input", error);
+    if (fits != REEF_OK) {
+        return fits;
+    }
     if (!input || (!slice && s->m1 > s->m0) || (own_rows(s) > 0 && !input->rows)) {
         return rfi_fail(error, REEF_E_ARG, "reef_shard_apply: %s is NULL",
                         !input ? "input" : (slice ? "the array of rows" : "slice"));

@@ -42,6 +42,44 @@ static void options_of_another_version_are_refused(void **state)
     reef_problem_destroy(&problem);
 }
 
+static void inputs_of_another_version_are_refused(void **state)
+{
+    (void)state;
+    reef_error error = {REEF_OK, ""};
+    const ptrdiff_t length = 2;
+    const double row[2] = {1, 2};
+    const void *rows[] = {row};
+    double out[2];
+    reef_agg *agg = NULL;
+    reef_plan *plan = NULL;
+    assert_int_equal(reef_agg_create(NULL, &agg, "mean", NULL), REEF_OK);
+    reef_shape shape = {.size = sizeof shape, .rows = 1, .segments = 1, .lengths = &length, .dtype = REEF_F64};
+    assert_int_equal(reef_plan_create(&plan, agg, &shape, NULL), REEF_OK);
+    reef_input input = {.size = sizeof input, .rows = rows};
+    assert_int_equal(reef_plan_apply(plan, &input, out, NULL, NULL), REEF_OK);
+    input.size -= 8;
+    check_refusal(reef_plan_apply(plan, &input, out, NULL, &error), &error, "reef_input");
+    check_refusal(reef_agg_apply(agg, &input, 1, length, REEF_F64, out, NULL, &error), &error, "reef_input");
+    reef_plan_destroy(&plan);
+    shape.size += 8;
+    check_refusal(reef_plan_create(&plan, agg, &shape, &error), &error, "reef_shape");
+    reef_shard *shard = NULL;
+    const reef_shard_shape slices = {.size = 1, .length = length, .dtype = REEF_F64, .rows = (ptrdiff_t[]){1}};
+    check_refusal(reef_shard_create(&shard, agg, reef_engine_alone(), &slices, &error), &error, "reef_shard_shape");
+    reef_agg_destroy(&agg);
+
+    reef_context *context = NULL;
+    check_refusal(reef_context_create(&context, &(reef_allocator){.size = 1}, &error), &error, "reef_allocator");
+    reef_graph *graph = NULL;
+    check_refusal(reef_graph_create_links(NULL, &graph, 1, &(reef_link_list){.size = 1}, &error), &error,
+                  "reef_link_list");
+    assert_int_equal(reef_graph_create_links(NULL, &graph, 1, &(reef_link_list){.size = sizeof(reef_link_list)}, NULL),
+                     REEF_OK);
+    check_refusal(reef_graph_set_weights(graph, "uniform", &(reef_weight_data){.size = 1}, &error), &error,
+                  "reef_weight_data");
+    reef_graph_destroy(&graph);
+}
+
 static void kinds_of_another_version_are_refused(void **state)
 {
     (void)state;
@@ -55,6 +93,13 @@ static void kinds_of_another_version_are_refused(void **state)
     check_refusal(reef_kind_register(context, REEF_FAMILY_RULE, &own.kind, &error), &error, "my_mean");
     own.kind.size = sizeof own;
     assert_int_equal(reef_kind_register(context, REEF_FAMILY_RULE, &own.kind, &error), REEF_OK);
+    const reef_rule *mref = (const reef_rule *)(const void *)reef_kind_find(NULL, REEF_FAMILY_RULE, "mref");
+    reef_memory memory = *mref->memory;
+    memory.size = sizeof memory + 8;
+    own = *mref;
+    own.kind.name = "my_mref";
+    own.memory = &memory;
+    check_refusal(reef_kind_register(context, REEF_FAMILY_RULE, &own.kind, &error), &error, "reef_memory");
     reef_context_destroy(&context);
 }
 
@@ -62,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_of_another_version_are_refused),
+        cmocka_unit_test(inputs_of_another_version_are_refused),
         cmocka_unit_test(kinds_of_another_version_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

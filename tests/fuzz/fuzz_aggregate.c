@@ -432,7 +432,8 @@ static void choose_input(call *c, source *s)
 
 static reef_shape shape_of(const call *c, ptrdiff_t workers)
 {
-    return (reef_shape){c->rows, c->segments, c->lengths, c->dtype, workers};
+    return (reef_shape){
+        .rows = c->rows, .segments = c->segments, .lengths = c->lengths, .dtype = c->dtype, .workers = workers};
 }
 
 /* Everything is filled with a pattern first, so that what is written, and what is not, can be seen. */

@@ -21,7 +21,7 @@ static reef_status use(reef_context *context, const char *spec, const char *weig
     reef_spectrum spectrum;
     reef_graph *graph = NULL;
     reef_links *links = NULL;
-    reef_weight_data values = {data, data};
+    reef_weight_data values = {.variance = data, .perron = data};
     reef_placement placement = {.how = REEF_PLACE_WORST, .malicious_count = {REEF_MALICIOUS_COUNT, 1}};
     reef_status status = reef_graph_create(context, &graph, spec, AGENTS, 1, NULL);
     if (status != REEF_OK) {

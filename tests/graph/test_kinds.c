@@ -383,7 +383,7 @@ static void from_arrays(void **state)
     static const int32_t senders[] = {0, 1, 2, 2, 3};
     static const int32_t receivers[] = {1, 2, 0, 0, 3};
     static const double weights[] = {1, 1, 1, 1, 1};
-    reef_link_list list = {5, senders, receivers, NULL, true, false};
+    reef_link_list list = {.count = 5, .senders = senders, .receivers = receivers, .directed = true};
     reef_graph *graph = NULL;
     reef_error error;
     (void)state;

@@ -189,7 +189,7 @@ static void directed(void **state)
 {
     static const int32_t from[] = {0, 0, 0, 4, 4, 4};
     static const int32_t to[] = {1, 2, 3, 3, 2, 1};
-    reef_link_list links = {6, from, to, NULL, true, false};
+    reef_link_list links = {.count = 6, .senders = from, .receivers = to, .directed = true};
     bool malicious[5];
     ptrdiff_t placed = 0;
     reef_graph *graph = NULL;

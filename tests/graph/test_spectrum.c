@@ -22,7 +22,7 @@ static reef_spectrum spectrum_of(const reef_graph *graph, const bool *malicious,
 
 static void set(reef_graph *graph, const char *rule, const double *data)
 {
-    reef_weight_data values = {data, data};
+    reef_weight_data values = {.variance = data, .perron = data};
     assert_int_equal(reef_graph_set_weights(graph, rule, &values, NULL), REEF_OK);
 }
 
@@ -74,7 +74,7 @@ static void complex_pairs(void **state)
             from[k] = k;
             to[k] = (int32_t)((k + 1) % n);
         }
-        reef_link_list list = {n, from, to, NULL, true, false};
+        reef_link_list list = {.count = n, .senders = from, .receivers = to, .directed = true};
         reef_graph *graph = NULL;
         assert_int_equal(reef_graph_create_links(NULL, &graph, n, &list, NULL), REEF_OK);
         reef_spectrum s = spectrum_of(graph, NULL, p, "directed ring");

@@ -22,7 +22,7 @@ static void set(reef_graph *graph, const char *rule)
     for (ptrdiff_t k = 0; k < reef_graph_agents(graph); k++) {
         values[k] = number(k);
     }
-    reef_weight_data data = {values, values};
+    reef_weight_data data = {.variance = values, .perron = values};
     reef_status status = reef_graph_set_weights(graph, rule, &data, &error);
     CHECK(status == REEF_OK, "%s: %s", rule, error.text);
 }
@@ -88,7 +88,7 @@ static void formulas(void **state)
 {
     static const double variance[] = {1, 0.5, 2};
     static const double shares[] = {1, 2, 1}; /* any sum */
-    reef_weight_data data = {variance, shares};
+    reef_weight_data data = {.variance = variance, .perron = shares};
     reef_graph *graph = make_graph("line", 3, 0);
     (void)state;
     CHECK_CLOSE(weight(graph, 1, 0), 1.0 / 2, 1e-15, "uniform is the default");
@@ -122,9 +122,9 @@ static void refusals(void **state)
     static double bad[] = {1, 0, 1, 1, 1};
     static const double inf[] = {1, INFINITY, 1, 1, 1};
     static const double nan[] = {1, NAN, 1, 1, 1};
-    const reef_weight_data zero = {bad, bad};
-    const reef_weight_data huge = {inf, inf};
-    const reef_weight_data none = {nan, nan};
+    const reef_weight_data zero = {.variance = bad, .perron = bad};
+    const reef_weight_data huge = {.variance = inf, .perron = inf};
+    const reef_weight_data none = {.variance = nan, .perron = nan};
     const struct {
         const char *graph, *rule;
         const reef_weight_data *data;

@@ -337,7 +337,7 @@ static void no_memory_for_a_pool(void **state)
 {
     static census c;
     int left = 1; /* the context itself */
-    reef_allocator allocator = {refuse, release, &left};
+    reef_allocator allocator = {.allocate = refuse, .release = release, .user = &left};
     reef_context *context = NULL;
     (void)state;
     assert_int_equal(reef_context_create(&context, &allocator, NULL), REEF_OK);

@@ -258,7 +258,11 @@ static double run_memory(memory *in, const reef_agg *agg, const double *weights,
     const void *const *pointers[TENSORS];
     double numbers = 0;
     ptrdiff_t files = in->w->files;
-    reef_shape shape = {files, in->count, in->lengths, in->wide ? REEF_F64 : REEF_F32, 1};
+    reef_shape shape = {.rows = files,
+                        .segments = in->count,
+                        .lengths = in->lengths,
+                        .dtype = in->wide ? REEF_F64 : REEF_F32,
+                        .workers = 1};
     for (ptrdiff_t n = 0; n < in->count; n++) {
         pointers[n] = (const void *const *)in->rows[n];
         numbers += (double)in->lengths[n];

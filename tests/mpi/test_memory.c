@@ -76,7 +76,7 @@ static reef_status run_in(counter *c, const char *yaml, const char *folder, cons
 {
     reef_context *context = NULL;
     reef_experiment *e = NULL;
-    const reef_allocator allocator = {count_allocate, count_release, c};
+    const reef_allocator allocator = {.allocate = count_allocate, .release = count_release, .user = c};
     const reef_experiment_options options = {
         .folder = over ? folder : NULL, .force = true, .engine = over, .distribute = REEF_DISTRIBUTE_AGENTS};
     reef_status status = reef_context_create(&context, &allocator, error);

@@ -85,7 +85,7 @@ reef_allocator alloc_hook(alloc_log *log)
     atomic_store(&log->held, 0);
     atomic_store(&log->peak, 0);
     log->fail_at = -1;
-    return (reef_allocator){hook_allocate, hook_release, log};
+    return (reef_allocator){.allocate = hook_allocate, .release = hook_release, .user = log};
 }
 
 reef_context *alloc_context(alloc_log *log, ptrdiff_t threads)

@@ -49,8 +49,9 @@ rfi_stock *rfi_stock_create(reef_context *context)
     rfi_stock *stock = rfi_allocate(context, sizeof *stock);
     if (stock) {
         *stock = (rfi_stock){.context = context};
-        stock->making =
-            (reef_context){.allocator = {count_and_allocate, release, stock}, .threads = 1, .busy = ATOMIC_FLAG_INIT};
+        stock->making = (reef_context){.allocator = {.allocate = count_and_allocate, .release = release, .user = stock},
+                                       .threads = 1,
+                                       .busy = ATOMIC_FLAG_INIT};
         pthread_mutex_init(&stock->lock, NULL);
     }
     return stock;
