@@ -5,6 +5,7 @@
 #include "experiment/config/experiment.h"
 #include "experiment/config/stock.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Models of a cell: w, phi, and twice as much for what a strategy may need beside. */
@@ -71,6 +72,7 @@ reef_status rfi_records_make(reef_experiment *e, reef_error *error)
         if (status == REEF_OK) {
             status = fill(world, &e->records[i], room, error);
         }
+        assert(status != REEF_OK || (e->records[i].key && e->records[i].numbers.repetitions >= 1));
     }
     rfi_release(e->context, room);
     rfi_world_destroy(&world);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "experiment/config/placement.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -131,6 +132,7 @@ static void unlink_entry(rfi_stock *stock, entry *e)
 
 static void put_first(rfi_stock *stock, entry *e)
 {
+    assert(!e->before && !e->next); /* it is in no list */
     e->next = stock->first;
     *(stock->first ? &stock->first->before : &stock->last) = e;
     stock->first = e;
@@ -140,6 +142,7 @@ static void use(rfi_stock *stock, const rfi_shared *shared)
 {
     entry *e = (entry *)(uintptr_t)shared;
     if (e && e->users++ == 0) {
+        assert(stock->idle_count > 0 && stock->idle_bytes >= e->bytes);
         stock->idle_bytes -= e->bytes;
         stock->idle_count--;
     }
@@ -148,6 +151,7 @@ static void use(rfi_stock *stock, const rfi_shared *shared)
 static void leave(rfi_stock *stock, const rfi_shared *shared)
 {
     entry *e = (entry *)(uintptr_t)shared;
+    assert(!e || e->users > 0); /* given back as often as taken */
     if (e && --e->users == 0) {
         stock->idle_bytes += e->bytes;
         stock->idle_count++;
@@ -156,6 +160,7 @@ static void leave(rfi_stock *stock, const rfi_shared *shared)
 
 static void drop(rfi_stock *stock, entry *e)
 {
+    assert(e->users == 0 && stock->idle_count > 0);
     unlink_entry(stock, e);
     stock->idle_bytes -= e->bytes;
     stock->idle_count--;

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "io/stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -378,6 +379,7 @@ reef_status rfi_figures_write(const rfi_results *results, const char *folder, re
     if ((size_t)snprintf(path, sizeof path, "%s/figures", folder) >= sizeof path) {
         return rfi_fail(error, REEF_E_FILE, "the path of the results folder is too long");
     }
+    assert(results->experiment->cells >= 1);
     reef_status status = remove_old(path, error);
     if (status != REEF_OK) {
         return status;

@@ -11,6 +11,7 @@
 #include "io/stream.h"
 #include "io/yaml.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -212,6 +213,7 @@ static void remove_old(const rfi_runner *r)
 {
     static const char *const files[] = {"manifest.json", "report.html"};
     char path[PATH_SIZE];
+    assert(r->lock_file >= 0); /* the folder is ours */
     for (ptrdiff_t i = 0; i < RFI_COUNT(files); i++) {
         (void)unlink(path_of(r, files[i], path));
     }

@@ -5,6 +5,7 @@
 #include "experiment/run/runner.h"
 #include "io/stream.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ static bool fill_job(rfi_runner *r, ptrdiff_t cell, bool oracle, rfi_cell_job *j
     j->views = oracle ? 0 : known->views;
     j->lanes = (oracle ? known->oracle_lanes : known->lanes) ? RFI_LANES : 1;
     j->blocks = (ptrdiff_t)((j->numbers.repetitions + j->lanes - 1) / j->lanes);
+    assert(j->key && j->blocks >= 1);
     j->parts = rfi_runner_take(r, j->blocks, sizeof *j->parts);
     return j->parts != NULL;
 }
@@ -107,6 +109,7 @@ rfi_stored rfi_load_job(const rfi_runner *r, rfi_cell_job *j)
 /* Takes what the folder has already. */
 void rfi_load_jobs(rfi_runner *r, reef_experiment_outcome *outcome)
 {
+    assert(r->options->folder && r->folder[0]);
     sweep(r->options->folder);
     for (ptrdiff_t i = 0; i < r->job_count; i++) {
         rfi_stored found = rfi_load_job(r, &r->jobs[i]);

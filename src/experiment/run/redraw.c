@@ -8,6 +8,7 @@
 #include "io/file.h"
 #include "io/yaml.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static bool override_name(usage *u, const char *name)
         rfi_append(u->name, sizeof u->name, &used, *name == '\'' ? "''" : "%c", *name);
     }
     rfi_append(u->name, sizeof u->name, &used, "'");
+    assert(u->count < RFI_COUNT(u->overrides));
     u->overrides[u->count++] = u->name;
     return used < sizeof u->name;
 }

@@ -318,6 +318,7 @@ bool rfi_all_done(const rfi_runner *r)
 reef_status rfi_runner_write(rfi_runner *r, double seconds, rfi_results_writer *write, reef_error *error)
 {
     ptrdiff_t cells = r->experiment->cells;
+    assert(rfi_all_done(r)); /* tables are of whole runs */
     const rfi_outcome **outcomes = rfi_runner_take(r, 2 * cells, sizeof(void *));
     const char **keys = rfi_runner_take(r, cells, sizeof(void *));
     reef_status status = REEF_OK;

@@ -6,6 +6,7 @@
 #include "experiment/run/outcome.h"
 #include "io/file.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -132,6 +133,7 @@ rfi_stored rfi_store_read(const reef_context *context, const char *folder, const
     rfi_file file = {0};
     char name[RFI_STORE_NAME];
     char path[4096];
+    assert(outcome->moments && rfi_outcome_count(outcome) >= 1);
     rfi_store_name(key, ".txt", name);
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path || access(path, F_OK) != 0) {
         return RFI_STORED_NOT;
