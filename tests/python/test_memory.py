@@ -155,6 +155,7 @@ def test_in_the_manner_of_byzfl() -> None:
         rule(np.array(rows_of(0, [1, 2, 3])))
     with pytest.raises(ValueError):
         MREF(step=-1)
+    assert np.allclose(MREF()(np.eye(4)), MREF(step=1)(np.eye(4)))  # by default the step is unknown; it may be a whole number
 
 
 def replies_of(round: int, nodes: list[int]) -> list[Any]:

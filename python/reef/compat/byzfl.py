@@ -287,7 +287,7 @@ class MREF:
 
     def __init__(self, step: float = 0, **parameters: Any) -> None:
         self._rule = Rule("mref", **parameters)
-        self._step = _number(step, "step", ValueError, 0)
+        self._step = _number(float(step), "step", ValueError, 0)
         self.state = State()
         self.report: Any = None
 
@@ -372,7 +372,7 @@ class CAF(_Spectral):
             fewer = c * (1 - tau / max(tau.max(), np.finfo(float).tiny))
             if not fewer.sum() < before * (1 - 1e-4):  # held up by a row that has no weight any more
                 fewer = c * (1 - np.minimum(tau / max(tau[c > 0].max(), np.finfo(float).tiny), 1))
-            if not fewer.sum() < before:  # all that have weight are one point
+            if not (fewer < c).any():  # all that have weight are one point; the sum does not show weights of 1e-17, which a lie of 1e37 does
                 break
             c = fewer
         weights = np.zeros(rows.n)
