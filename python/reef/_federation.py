@@ -153,15 +153,42 @@ def memory_for(rule: Rule, per_array: bool, step: float, path: Union[None, str, 
     return Memory(step, path)
 
 
+def _moved(model: Mapping[str, Array], origin: Mapping[str, Array], sign: int) -> dict[str, Array]:
+    """Floating-point arrays minus (sign -1) or plus (1) the origin, in float32 or wider; the others as they are."""
+    def move(name: str) -> Array:
+        array = model[name]
+        if not _is_real(array):
+            return array
+        wide = np.promote_types(array.dtype, np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is left out by the rule
+            moved: Array = array.astype(wide) + sign * origin[name].astype(wide)
+        return moved
+
+    return {name: move(name) for name in model}
+
+
+def _origin_for(rule: Rule, model: Mapping[str, Array], sent: Optional[Mapping[str, Array]]) -> Optional[Mapping[str, Array]]:
+    """The model to take updates from, for rules that measure lengths from an origin (clip, arc, cclip); None: the rule needs none."""
+    if "translation" in rule.traits:
+        return None
+    if sent is None or layout_of(sent) != layout_of(model):
+        raise ValueError(f"{rule!r} works on updates, and the model that was sent is not known or has another layout")
+    return sent
+
+
 def combine(replies: Sequence[Reply], rule: Union[str, Rule], per_array: bool, number: int,
-            memory: Optional[Memory] = None) -> Optional[dict[str, Array]]:
+            memory: Optional[Memory] = None, sent: Optional[Mapping[str, Array]] = None) -> Optional[dict[str, Array]]:
     """Aggregates the usable replies and fills in their trust; None: there was nothing to aggregate. A reply with NaN or Inf is left
-    out, from every array. Raises reef.ReefError (a ValueError) where the rule cannot work with so few."""
+    out, from every array. Rules that measure lengths from an origin see the differences from the model that was sent. Raises
+    reef.ReefError (a ValueError) where the rule cannot work with so few."""
     made = rule_of(rule, {})
     used = [reply for reply in replies if reply.used and reply.arrays is not None]
     models = [reply.arrays for reply in used if reply.arrays is not None]
     if not models:
         return None
+    first, origin = models[0], _origin_for(made, models[0], sent)
+    if origin is not None:
+        models = [_moved(model, origin, -1) for model in models]
     weights = np.array([reply.weight for reply in used] if "weights" in made.traits else [1.0] * len(used))
     if per_array:
         result, trust, rejected, spoilt = _each_array(models, made, weights, number)
@@ -171,14 +198,16 @@ def combine(replies: Sequence[Reply], rule: Union[str, Rule], per_array: bool, n
         reply.trust, reply.rejected = float(trust[place]), float(rejected[place])
         if place in spoilt:
             reply.leave_out("it holds NaN or Inf")
-    return {name: np.asarray(result[name]).astype(models[0][name].dtype, copy=False) for name in models[0]}
+    if origin is not None:
+        result = _moved(result, origin, 1)
+    return {name: np.asarray(result[name]).astype(first[name].dtype, copy=False) for name in first}
 
 
-def try_to_combine(replies: Sequence[Reply], rule: Rule, per_array: bool, number: int,
-                   memory: Optional[Memory] = None) -> tuple[Optional[dict[str, Array]], str]:
+def try_to_combine(replies: Sequence[Reply], rule: Rule, per_array: bool, number: int, memory: Optional[Memory] = None,
+                   sent: Optional[Mapping[str, Array]] = None) -> tuple[Optional[dict[str, Array]], str]:
     """combine(), or None and the reason why there is no result."""
     try:
-        result = combine(replies, rule, per_array, number, memory)
+        result = combine(replies, rule, per_array, number, memory, sent)
     except (ValueError, TypeError) as error:
         return None, str(error)
     return result, "" if result is not None else "no reply can be used"

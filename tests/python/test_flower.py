@@ -298,7 +298,7 @@ def network(rng):
             "table": rng.normal(size=7), "big.weight": rng.normal(size=5000).astype(np.float32)}
 
 
-@pytest.mark.parametrize("rule", ["mean", "ref", "vref", "krum:f=3", "nnm:f=3 | ref"])
+@pytest.mark.parametrize("rule", ["mean", "ref", "vref", "krum:f=3", "nnm:f=3 | ref", "clip:c=1 | ref", "arc:f=3 | ref", "cclip:tau=0.1"])
 @pytest.mark.parametrize("per_array", [False, True])
 def test_networks_with_buffers(rng, rule, per_array):
     """Three rounds of Flower's own loop: every array keeps shape and type, counters count, masks stay, liars have no say."""
@@ -325,6 +325,24 @@ def test_networks_with_buffers(rng, rule, per_array):
         assert np.array_equal(found[name], start[name])
     for name in ("conv.weight", "temperature", "table", "embedding.weight"):
         assert np.abs(found[name] - start[name]).max() < 0.2
+
+
+@pytest.mark.parametrize("per_array", [False, True])
+def test_rules_that_measure_lengths_work_on_updates(rng, per_array):
+    """Far from the origin: the clipped mean of models would be a model of length 2."""
+    sent = {"w": 100 + rng.normal(size=(4, 3)).astype(np.float32), "n": np.array(7)}
+    updates = [{"w": 0.1 * rng.normal(size=(4, 3)).astype(np.float32)} for _ in range(10)]
+    updates[3]["w"] += 1000
+    strategy = make(rule="clip:c=2 | mean", per_array=per_array)
+    arrays = ArrayRecord({name: Array(value) for name, value in sent.items()})
+    messages = list(strategy.configure_train(1, arrays, ConfigRecord(), Grid()))
+    for place, message in enumerate(messages):
+        message.metadata.__dict__.update(_message_id=str(place), _run_id=1)
+    found, _ = strategy.aggregate_train(1, [reply(message, {**sent, "w": sent["w"] + update["w"]})
+                                            for message, update in zip(messages, updates)])
+    wanted = sent["w"] + reef.aggregate([update["w"] for update in updates], "clip:c=2 | mean")
+    assert np.allclose(found["w"].numpy(), wanted, atol=1e-4) and found["n"].numpy() == 7
+    assert found["w"].numpy().dtype == np.float32
 
 
 def test_metrics(rng):
@@ -447,6 +465,18 @@ def test_legacy_strategies(rng, tmp_path):
     assert [reply.used for reply in strategy.replies[:4]] == [False, False, True, False]
     assert np.abs(parameters_to_ndarrays(combined)[0]).max() < 10
     assert strategy.aggregate_fit(3, [], []) == (None, {})
+
+    class Inner(LegacyFedAvg):
+        def configure_fit(self, server_round, parameters, client_manager):
+            return results
+
+    strategy = LegacyRobust(Inner(), "clip:c=1 | mean")  # lengths are those of updates
+    sent = [100 + row for row in rows[4]]
+    results = [(Client(f"c{i}"), result([100 + part for part in row])) for i, row in enumerate(rows)]
+    strategy.configure_fit(1, ndarrays_to_parameters(sent), None)
+    combined, metrics = strategy.aggregate_fit(1, results, [])
+    assert metrics["reef/aggregated"] == 1
+    assert all(np.abs(a - b).max() <= 1 for a, b in zip(parameters_to_ndarrays(combined), sent))
     assert strategy.evaluate(0, combined) is None and strategy.initialize_parameters(None) is None
 
 

@@ -35,6 +35,7 @@ class LegacyRobust(Strategy):
         self.replies: list[Reply] = []
         self._numbers: dict[str, int] = {}
         self._asked = Asked()
+        self._sent: Optional[dict[str, Any]] = None  # the model of the round
 
     def _number(self, client: Any) -> int:
         name = str(getattr(client, "node_id", None) or getattr(client, "cid", client))
@@ -48,7 +49,7 @@ class LegacyRobust(Strategy):
             return None, {}
         check_layouts(self.replies, None)
         weigh(self.replies, self.weighted, self.weight_cap)
-        combined, reason = try_to_combine(self.replies, self.rule, self.per_array, server_round, self.memory)
+        combined, reason = try_to_combine(self.replies, self.rule, self.per_array, server_round, self.memory, self._sent)
         if combined is not None and self.memory is not None:
             self.memory.keep()
         if combined is None:
@@ -68,8 +69,7 @@ class LegacyRobust(Strategy):
         try:
             if result.parameters.tensor_type != "numpy.ndarray":
                 raise ValueError(f"tensors of type {result.parameters.tensor_type!r:.40}")
-            arrays = [npy_array(data) for data in result.parameters.tensors]
-            reply.arrays = {f"{place:06d}": array for place, array in enumerate(arrays)}
+            reply.arrays = _arrays(result.parameters)
         except Exception as error:  # noqa: BLE001 - hostile bytes may raise anything
             reply.leave_out(f"it cannot be read: {error}")
         return reply
@@ -80,6 +80,10 @@ class LegacyRobust(Strategy):
         return self.strategy.initialize_parameters(client_manager)
 
     def configure_fit(self, server_round: int, parameters: Any, client_manager: Any) -> Any:
+        try:
+            self._sent = _arrays(parameters)
+        except ValueError:  # tensors of another kind
+            self._sent = None
         instructions = self.strategy.configure_fit(server_round, parameters, client_manager)
         self._asked.check(self.rule, len(instructions), "configure_fit")
         return instructions
@@ -92,6 +96,11 @@ class LegacyRobust(Strategy):
 
     def evaluate(self, server_round: int, parameters: Any) -> Any:
         return self.strategy.evaluate(server_round, parameters)
+
+
+def _arrays(parameters: Parameters) -> dict[str, Any]:
+    """By their place."""
+    return {f"{place:06d}": npy_array(data) for place, data in enumerate(parameters.tensors)}
 
 
 def _parameters(arrays: dict[str, Any]) -> Parameters:

@@ -10,7 +10,7 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from .._federation import (Layout, Reply, Standing, check_csv, check_layouts, layout_of, middle_metrics, npy_array,
+from .._federation import (Reply, Standing, check_csv, check_layouts, layout_of, middle_metrics, npy_array,
                            chosen_rule, memory_for, try_to_combine, weigh, write_csv)
 from .._rule import Rule
 from ._asked import Asked
@@ -42,6 +42,7 @@ class RobustFedAvg(FedAvg):
                    "ref"; no number of malicious nodes is needed. The seed of mref's sketch is drawn from the system, so that nobody can
                    know it; "mref:seed=1" makes runs repeatable
     per_array      aggregate every array on its own instead of the whole model at once
+                   (rules that measure lengths, clip, arc and cclip, see the differences from the model that was sent in either case)
     weighted       False: all nodes count alike. True: by `weighted_by_key`, at most weight_cap times its median. The number of samples is
                    the node's own word, and malicious nodes that claim a large one gain by it
     step           rules that remember nodes (mref): the clients' learning rate, if it is known; it sets how long they remember
@@ -76,7 +77,7 @@ class RobustFedAvg(FedAvg):
         self.replies: list[Reply] = []  # of the last round, with trust and reasons
         self.memory = memory_for(self.rule, per_array, step, memory)
         self._warned: set[int] = set()
-        self._sent: Optional[Layout] = None
+        self._sent: Optional[dict[str, Any]] = None  # the model of the round
         self._asked = Asked()
         self._own_train_metrics = fedavg.get("train_metrics_aggr_fn")
         self._own_evaluate_metrics = fedavg.get("evaluate_metrics_aggr_fn")
@@ -97,7 +98,7 @@ class RobustFedAvg(FedAvg):
 
     def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
         try:
-            self._sent = layout_of({name: npy_array(array.data) for name, array in arrays.items()})
+            self._sent = {str(name): npy_array(array.data) for name, array in arrays.items()}
         except ValueError:  # arrays of another serialization: then the layout of most replies counts
             self._sent = None
         nodes = self._nodes(grid, self.min_train_nodes)
@@ -129,7 +130,7 @@ class RobustFedAvg(FedAvg):
         self.replies = [self._read(message) for message in messages]
         if not messages and not self._asked.nodes:
             return None, None
-        check_layouts(self.replies, self._sent)
+        check_layouts(self.replies, None if self._sent is None else layout_of(self._sent))
         weigh(self.replies, self.weighted, self.weight_cap)
         result = self._combine(server_round)
         self._tell(server_round, judged=result is not None)
@@ -143,7 +144,7 @@ class RobustFedAvg(FedAvg):
         return arrays, metrics
 
     def _combine(self, server_round: int) -> Optional[dict[str, Any]]:
-        result, reason = try_to_combine(self.replies, self.rule, self.per_array, server_round, self.memory)
+        result, reason = try_to_combine(self.replies, self.rule, self.per_array, server_round, self.memory, self._sent)
         if result is not None and self.memory is not None:
             self.memory.keep()
         if result is None:
