@@ -51,6 +51,14 @@ static reef_status fail_member(const archive *a, const member *m, const char *wh
                     rfi_shown(m->name, shown), what);
 }
 
+/* reason: a sentence about "it", which is what the reader of npy calls the member. */
+static reef_status fail_array(const archive *a, const member *m, const char *reason)
+{
+    char shown[RFI_SHOWN_SIZE];
+    return rfi_fail(a->error, REEF_E_FORMAT, "%s: '%s' in %s", rfi_path_show(a->file->path), rfi_shown(m->name, shown),
+                    reason);
+}
+
 bool rfi_npz_begins(const void *bytes, size_t have)
 {
     enum { NAME_LENGTH = 26 };
@@ -249,7 +257,7 @@ static reef_status read_npy(const archive *a, const member *m, uint64_t data, rf
     }
     status = rfi_reader_get(a->file, (size_t)data, header, (size_t)length, a->error);
     if (status == REEF_OK && rfi_npy_look(header, (size_t)length, (size_t)m->bytes, "it", array, start, &reason)) {
-        status = fail_member(a, m, reason.text);
+        status = fail_array(a, m, reason.text);
     }
     rfi_release(a->context, header);
     return status;

@@ -139,11 +139,11 @@ void rfi_reader_close(rfi_reader *reader)
 
 /* Creates a file that did not exist, the target with a number after it; its descriptor or -1. Until it is dressed nobody else may open
  * what replaces an existing file. */
-static int open_temporary(const rfi_target *target, char *name, size_t room)
+static int open_temporary(const rfi_target *target, mode_t fresh, char *name, size_t room)
 {
     for (int i = 0; i < NAME_TRIES; i++) {
         (void)snprintf(name, room, "%s.%ld-%d.tmp", target->path, (long)getpid(), i);
-        int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, target->exists ? 0600 : 0666);
+        int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, target->exists ? 0600 : fresh);
         if (descriptor >= 0 || errno != EEXIST) {
             return descriptor;
         }
@@ -166,7 +166,9 @@ static void flush_folder(char *name)
     }
 }
 
-reef_status rfi_writer_open(const reef_context *context, rfi_writer *writer, const char *path, reef_error *error)
+/* fresh: mode of a file that is not there yet, less the umask. */
+static reef_status open_writer(const reef_context *context, rfi_writer *writer, const char *path, mode_t fresh,
+                               reef_error *error)
 {
     rfi_target target;
     *writer = (rfi_writer){.context = context, .path = path, .descriptor = -1};
@@ -184,7 +186,7 @@ reef_status rfi_writer_open(const reef_context *context, rfi_writer *writer, con
         return rfi_fail(error, REEF_E_NOMEM, "%s: not enough memory while writing", rfi_path_show(path));
     }
     memcpy(names, target.path, length);
-    writer->descriptor = open_temporary(&target, names + length, length + NAME_ROOM);
+    writer->descriptor = open_temporary(&target, fresh, names + length, length + NAME_ROOM);
     if (writer->descriptor < 0) {
         int number = errno;
         rfi_release(context, names);
@@ -194,6 +196,17 @@ reef_status rfi_writer_open(const reef_context *context, rfi_writer *writer, con
     writer->target = names;
     writer->name = names + length;
     return REEF_OK;
+}
+
+reef_status rfi_writer_open(const reef_context *context, rfi_writer *writer, const char *path, reef_error *error)
+{
+    return open_writer(context, writer, path, 0666, error);
+}
+
+reef_status rfi_writer_open_private(const reef_context *context, rfi_writer *writer, const char *path,
+                                    reef_error *error)
+{
+    return open_writer(context, writer, path, 0600, error);
 }
 
 reef_status rfi_writer_put(const rfi_writer *writer, size_t offset, const void *bytes, size_t size, reef_error *error)

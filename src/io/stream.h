@@ -47,6 +47,9 @@ typedef struct rfi_writer {
 /* New files get the mode 0666 less the umask; an existing file keeps its mode, and a symbolic link stays and its target is written. What
  * exists must be a regular file. On failure the writer is closed. */
 reef_status rfi_writer_open(const reef_context *context, rfi_writer *writer, const char *path, reef_error *error);
+/* The same, but a new file is for its owner alone. */
+reef_status rfi_writer_open_private(const reef_context *context, rfi_writer *writer, const char *path,
+                                    reef_error *error);
 reef_status rfi_writer_put(const rfi_writer *writer, size_t offset, const void *bytes, size_t size, reef_error *error);
 /* Flushed to the disk, then renamed: readers see the old file or the new one and never a part. Closes the writer; on failure the
  * temporary file is gone and path is as it was. */

@@ -1,7 +1,7 @@
 /* Memory between merges: the state of a rule that remembers senders, in a file.
  *
  * Sites are told apart by their names, whose hashes are the ids that the rule knows them by. The file has the bytes of the state as the library
- * saves them, with version, rule, lengths and checksum. The new file is written before the result takes its place and renamed after it, so
+ * saves them, with version, rule, lengths and checksum; it is for its owner alone, because of the seed in it. The new file is written before the result takes its place and renamed after it, so
  * that a merge that fails leaves neither. */
 #include "merge/merge.h"
 
@@ -87,12 +87,25 @@ static reef_status load(rfi_merge *merge, reef_error *error)
                     reason.text);
 }
 
+/* A rule that remembers senders, without a memory: allowed, but a person should know. */
+static void warn(const rfi_merge *merge, bool remembers)
+{
+    if (remembers && merge->options->note) {
+        merge->options->note(
+            merge->options->user,
+            "warning: this rule remembers sites from merge to merge, but has no file for that (--state); "
+            "it judges them by this merge alone");
+    }
+}
+
 reef_status rfi_merge_recall(rfi_merge *merge, reef_error *error)
 {
+    const bool remembers = reef_agg_traits(merge->agg) & REEF_TRAIT_SENDERS;
     if (!merge->options->state) {
+        warn(merge, remembers);
         return REEF_OK;
     }
-    if (!(reef_agg_traits(merge->agg) & REEF_TRAIT_SENDERS)) {
+    if (!remembers) {
         return rfi_fail(error, REEF_E_ARG, "this rule remembers no senders, so there is nothing to keep; mref does");
     }
     if (merge->options->per_tensor) {
@@ -132,7 +145,7 @@ reef_status rfi_merge_remember(rfi_merge *merge, reef_error *error)
     }
     reef_status status = reef_state_save(merge->state, bytes, size, error);
     if (status == REEF_OK) {
-        status = rfi_writer_open(merge->context, &merge->memory, merge->options->state, error);
+        status = rfi_writer_open_private(merge->context, &merge->memory, merge->options->state, error);
     }
     if (status == REEF_OK) {
         status = rfi_writer_put(&merge->memory, 0, bytes, size, error);

@@ -49,7 +49,10 @@ def test_colluding_sites_are_found_in_time(command, tmp_path):
     assert max(last[name] for name in COLLUDING) < 0.45 and min(last[name] for name in HONEST) > 0.8
     without = merge(command, tmp_path)  # nor does the last one without the memory
     assert min(without[name] for name in COLLUDING) > 0.5
+    said = run(command, "--rule", "mref", "-q", *sorted((tmp_path / "inbox").iterdir()), "-o", tmp_path / "merged.safetensors").stderr
+    assert "--state" in said  # forgetting is not silent
     assert 0 < memory.stat().st_size < 1 << 20 and not list(tmp_path.glob("*.tmp"))
+    assert memory.stat().st_mode & 0o777 == 0o600  # the seed in it is nobody else's business
 
 
 def test_ids_are_the_names(command, tmp_path):
