@@ -25,6 +25,10 @@ class ReefError(ValueError):
         self.status = status
         self.kind = kind
 
+    def __reduce__(self) -> Any:
+        """For pools of processes, which send it back."""
+        return ReefError, (str(self), self.status, self.kind), {**self.__dict__}
+
 
 def _candidates() -> list[str]:
     here = Path(__file__).resolve().parent

@@ -239,6 +239,8 @@ def _arrays(rows: list[Any]) -> list[Any]:
 def _array(value: Any, number: int, key: Hashable, copy: bool) -> Any:
     where = f"row {number}{_name(key)}"
     if not is_array(value):
+        if hasattr(value, "state_dict"):
+            raise TypeError(f"{where} is a {type(value).__name__}; pass its state_dict()")
         if not copy:
             raise TypeError(f"{where} is a {type(value).__name__}, not an array or tensor{_HELP}")
         value = np.asarray(value)

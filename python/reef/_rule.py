@@ -92,7 +92,7 @@ class Report:
 
     def explain(self, sender: Any) -> str:
         """Why a sender was down-weighted, for instance "long window leaves 0.12"; "" if it was not. By its id, or its row without ids."""
-        if self.ids is not None and sender not in self.ids:
+        if sender not in (range(len(self._reasons)) if self.ids is None else self.ids):
             raise KeyError(f"no input was sent by {sender!r}")
         reason: str = self._reasons[sender if self.ids is None else self.ids.index(sender)]
         return reason
@@ -128,6 +128,8 @@ def _numbered(ids: Optional[list[Any]], names: dict[str, int]) -> Optional[Array
     if all(isinstance(name, str) for name in ids):
         return np.array([names.setdefault(name, -1 - len(names)) for name in ids], dtype=np.int64)
     if all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in ids):
+        if not all(-1 << 63 <= number < 1 << 63 for number in ids):
+            raise OverflowError("ids that are integers must fit into 64 bits; larger ones can be given as strings")
         return np.array(ids, dtype=np.int64)
     raise TypeError("ids must be all integers or all strings")
 
@@ -154,7 +156,10 @@ class State:
             if self._first is not None:
                 self._set(batch, keys)
         elif (lengths, batch.type) != self._made_for[2:]:
-            raise ValueError("this state belongs to aggregations of another shape or type")
+            raise ValueError(f"this state belongs to rows of {sum(self._made_for[2])} numbers in {len(self._made_for[2])} tensors, these are "
+                             f"of {sum(lengths)} in {len(lengths)}, or of another shape or type")
+        elif rule.name != self._made_for[0].name and {"centre", "senders"} & {*rule.traits, *self._made_for[0].traits}:
+            raise ValueError(f"this state belongs to {self._made_for[0].name}, not to {rule.name}")
         assert self._handle is not None
         return self._handle
 
@@ -301,6 +306,11 @@ class Rule:
         return text.value.decode()
 
     @property
+    def name(self) -> str:
+        """The rule at the end of the pipeline, without parameters."""
+        return self.spec.split("|")[-1].split(":")[0].strip()
+
+    @property
     def traits(self) -> tuple[str, ...]:
         """Claims that hold for these parameters, see reef/rule.h."""
         from ._kinds import _TRAITS
@@ -332,6 +342,9 @@ class Rule:
         given = None if ids is None else [i.item() if isinstance(i, np.generic) else i for i in ids]
         if given is not None and len(given) != batch.count:
             raise ValueError(f"{len(given)} ids for {batch.count} rows")
+        if given is not None and len(set(given)) < len(given) and "senders" in self.traits:
+            twice = next(name for place, name in enumerate(given) if name in given[:place])
+            raise ValueError(f"two rows have the id {twice!r}: each sender has one row")
         told = self._apply(batch, keys, results, vector, report or shares or disputed, shares, state, round, self_row, given,
                            step)
         results.update(_elect(batch, vector, told) if disputed else batch.unanimous())

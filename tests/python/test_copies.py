@@ -76,6 +76,15 @@ def test_pools(rng, method):
         assert not np.array_equal(rule(x, state=state), first)  # it has come back with its memory
 
 
+def test_mistakes_cross_processes():
+    """An exception that cannot be unpickled would break the pool that it happened in."""
+    with pytest.raises(reef.ReefError) as raised:
+        reef.Rule("reff")
+    for found in (pickle.loads(pickle.dumps(raised.value)), copy.deepcopy(raised.value)):
+        assert type(found) is reef.ReefError and str(found) == str(raised.value)
+        assert (found.status, found.kind) == (raised.value.status, raised.value.kind)
+
+
 def test_texts_with_nul(tmp_path):
     with pytest.raises(ValueError, match="NUL"):
         reef.Rule("ref\0x")

@@ -128,9 +128,13 @@ def test_what_is_refused() -> None:
         reef.aggregate(rows, "mref", ids=[3, "4", 5, 6])
     with pytest.raises(TypeError):
         reef.aggregate(rows, "mref", ids=[True, 4, 5, 6])
-    with pytest.raises(OverflowError):
+    with pytest.raises(OverflowError, match="as strings"):
         reef.aggregate(rows, "mref", ids=[2**63, 4, 5, 6])
-    with pytest.raises(reef.ReefError, match="two rows"):
+    with pytest.raises(ValueError, match="belongs to mref, not to cclip"):
+        reef.aggregate(rows, "cclip", state=state)
+    with pytest.raises(KeyError):
+        reef.aggregate(rows, "mref", report=True)[1].explain(4)
+    with pytest.raises(ValueError, match="two rows have the id 'a'"):
         reef.aggregate(rows, "mref", ids=["a", "a", "b", "c"], state=reef.State())
     with pytest.raises(reef.ReefError, match="step"):
         reef.aggregate(rows, "mref", ids=[3, 4, 5, 6], step=-1)
