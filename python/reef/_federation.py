@@ -24,7 +24,8 @@ Layout = tuple[tuple[str, tuple[int, ...], str], ...]
 
 @dataclass
 class Reply:
-    """What a node sent, and what became of it. count: its number of samples as it says, anything; None: it says none."""
+    """What a node sent, and what became of it. count: its number of samples as it says, anything; None: it says none. name: what it is
+    remembered by, if not its number."""
 
     node: int
     arrays: Optional[Mapping[str, Array]] = None
@@ -34,6 +35,7 @@ class Reply:
     trust: float = 0.0
     rejected: float = 1.0
     weight: float = 0.0
+    name: str = ""
 
     @property
     def used(self) -> bool:
@@ -126,15 +128,21 @@ class Memory:
     step: float = 0.0  # step size of the clients, 0: unknown
     path: Union[None, str, os.PathLike[str]] = None
     state: State = field(default_factory=State)
+    resumed: bool = False  # from the file
 
     def __post_init__(self) -> None:
         if self.path is not None and os.path.exists(self.path):
             self.state = State.load(self.path)
+            self.resumed = True
 
-    def keep(self) -> None:
-        """Into the file."""
-        if self.path is not None:
-            self.state.save(self.path)
+    def keep(self) -> str:
+        """Into the file. Returns what went wrong: a full disk is no reason to end the training."""
+        try:
+            if self.path is not None:
+                self.state.save(self.path)
+        except OSError as error:
+            return f"the memory could not be saved: {error}"
+        return ""
 
 
 def chosen_rule(rule: Union[None, str, Rule], per_array: bool) -> Rule:
@@ -222,7 +230,7 @@ def _whole_model(models: Sequence[Mapping[str, Array]], rule: Rule, weights: Arr
     if not any(_is_real(models[0][name]) for name in names):
         raise ValueError("the model has no floating-point numbers")
     rows = [{name: model[name] for name in names} for model in models]
-    ids = [str(reply.node) for reply in replies]  # as texts: node ids may be any number
+    ids = [reply.name or str(reply.node) for reply in replies]  # as texts: node ids may be any number
     remembered = {} if memory is None else {"state": memory.state, "step": memory.step, "ids": ids}
     result, report = aggregate(rows, rule, weights, report=True, copy=True, round=number, **remembered)  # type: ignore[arg-type]
     for place, reply in enumerate(replies):
@@ -299,6 +307,13 @@ class Standing:
         return gone, back
 
 
+def distrusted(replies: Sequence[Reply], below: float, known: set[int]) -> list[Reply]:
+    """Who was used with less trust than that, for a reason that the rule tells; each node once."""
+    found = [reply for reply in replies if reply.used and reply.why and reply.trust < below and reply.node not in known]
+    known.update(reply.node for reply in found)
+    return found
+
+
 def check_count(rule: Rule, replies: int) -> None:
     """Raises reef.ReefError, in the words of the rule, if it cannot work with so many replies."""
     rule(np.zeros((replies, 1)), round=1)
@@ -313,9 +328,16 @@ def check_csv(path: Union[None, str, os.PathLike[str]]) -> None:
         raise ValueError(f"trust_csv={os.fspath(path)!r}: the folder does not exist")
 
 
-def write_csv(path: Union[str, os.PathLike[str]], number: int, replies: Sequence[Reply]) -> None:
-    """Adds one line per reply; the file is begun in the first round."""
-    fresh = number <= 1 or not os.path.exists(path)
+def write_csv(path: Union[str, os.PathLike[str]], number: int, replies: Sequence[Reply], resumed: bool = False) -> str:
+    """Adds one line per reply; the file is begun in the first round, unless the server resumes. Returns what went wrong."""
+    try:
+        _add_lines(path, number, replies, number <= 1 and not resumed or not os.path.exists(path))
+    except OSError as error:
+        return f"trust could not be written: {error}"
+    return ""
+
+
+def _add_lines(path: Union[str, os.PathLike[str]], number: int, replies: Sequence[Reply], fresh: bool) -> None:
     with open(path, "w" if fresh else "a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         if fresh:

@@ -420,6 +420,31 @@ def test_nodes_are_remembered_by_id_over_restarts(rng, tmp_path, caplog):
         make(rule="ref", memory=tmp_path / "other")
 
 
+def test_a_server_that_is_started_again(rng, tmp_path, caplog):
+    """Flower counts rounds from 1 again: the table of trust goes on, the memory too. That of another model is an error of the round."""
+    files = {"memory": tmp_path / "memory", "trust_csv": tmp_path / "trust.csv"}
+
+    def train(node, sent, number):
+        return {k: (v + 0.01 * rng.normal(size=v.shape)).astype(v.dtype) for k, v in sent.items()}
+
+    def start(arrays, **more):
+        strategy = make(rule="mref", **{**files, **more})
+        result = strategy.start(Grid(train=train), ArrayRecord({k: Array(v) for k, v in arrays.items()}), num_rounds=2)
+        return strategy, result
+
+    start(model(rng))
+    strategy, _ = start(model(rng))
+    assert strategy.memory.state.age("1") == 4
+    lines = list(csv.DictReader(open(files["trust_csv"])))
+    assert [line["round"] for line in lines[::10]] == ["1", "2", "1", "2"]
+    _, result = start({"w": np.ones(7, np.float32)})
+    assert "this state belongs to rows of 15 numbers in 2 tensors, these are of 7 in 1" in caplog.text
+    assert result.train_metrics_clientapp[1]["reef/aggregated"] == 0
+    strategy = make(rule="mref", memory=tmp_path / "gone" / "memory")  # a folder that is lost is an error in the log, not the end
+    _, metrics = strategy.aggregate_train(1, answers(strategy, rng))
+    assert metrics["reef/aggregated"] == 1 and "the memory could not be saved" in caplog.text
+
+
 def test_who_must_stay_is_not_said_to_be_gone(rng, caplog):
     """Ten nodes are needed: whoever is not trusted is asked all the same, and nobody says otherwise."""
     strategy = make(rule="vref", leave_out_rounds=1)
@@ -478,6 +503,28 @@ def test_legacy_strategies(rng, tmp_path):
     assert metrics["reef/aggregated"] == 1
     assert all(np.abs(a - b).max() <= 1 for a, b in zip(parameters_to_ndarrays(combined), sent))
     assert strategy.evaluate(0, combined) is None and strategy.initialize_parameters(None) is None
+
+
+def test_legacy_clients_are_remembered_by_name(rng, tmp_path, caplog):
+    """In another order after a restart: who colluded is still known, and named with the reason, once."""
+    from flwr.common import Code, FitRes, Status, ndarrays_to_parameters
+    from flwr.server.strategy import FedAvg as LegacyFedAvg
+
+    class Client:
+        def __init__(self, cid):
+            self.cid = cid
+
+    def play(strategy, order, rounds):
+        for number in range(1, rounds + 1):
+            results = [(Client(f"clinic {i}"), FitRes(Status(Code.OK, ""), ndarrays_to_parameters(
+                [(rng.normal(size=200) + 0.5 * (i < 2)).astype(np.float32)]), 10, {})) for i in order]
+            strategy.aggregate_fit(number, results, [])
+
+    play(LegacyRobust(LegacyFedAvg(), "mref", step=0.1, memory=tmp_path / "memory"), range(10), 80)
+    assert caplog.text.count("client clinic 1 has a trust of") == 1
+    strategy = LegacyRobust(LegacyFedAvg(), "mref", step=0.1, memory=tmp_path / "memory")
+    play(strategy, range(9, -1, -1), 1)
+    assert {reply.name for reply in strategy.replies if reply.trust < 0.3} == {"clinic 0", "clinic 1"}
 
 
 def clean_accuracy(rounds, nodes=10):

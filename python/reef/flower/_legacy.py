@@ -9,7 +9,8 @@ from flwr.common import Parameters
 from flwr.common.logger import log
 from flwr.server.strategy import Strategy
 
-from .._federation import Reply, check_csv, check_layouts, chosen_rule, memory_for, npy_array, try_to_combine, weigh, write_csv
+from .._federation import (Reply, check_csv, check_layouts, chosen_rule, distrusted, layout_of, memory_for, npy_array, try_to_combine,
+                           weigh, write_csv)
 from .._rule import Rule
 from ._asked import Asked
 
@@ -20,7 +21,8 @@ class LegacyRobust(Strategy):
         strategy = LegacyRobust(FedAvg(fraction_fit=0.5), rule="vref")
 
     Sampling, evaluation and metrics stay with the strategy inside. Results that do not fit are left out and named, as in RobustFedAvg.
-    `replies` has the last round. Clients are numbered by their id where that is a number, else in the order in which they come.
+    `replies` has the last round. Clients are remembered by their id; in tables they are numbered by it where it is a number, else in the
+    order in which they come.
     """
 
     def __init__(self, strategy: Any, rule: Union[None, str, Rule] = None, *, per_array: bool = False, weighted: bool = False,
@@ -35,11 +37,11 @@ class LegacyRobust(Strategy):
         self.replies: list[Reply] = []
         self._numbers: dict[str, int] = {}
         self._asked = Asked()
+        self._warned: set[int] = set()
         self._sent: Optional[dict[str, Any]] = None  # the model of the round
 
-    def _number(self, client: Any) -> int:
-        name = str(getattr(client, "node_id", None) or getattr(client, "cid", client))
-        return int(name) if name.isdigit() else self._numbers.setdefault(name, len(self._numbers))
+    def _number(self, name: str) -> int:
+        return int(name) if name.isdecimal() else self._numbers.setdefault(name, len(self._numbers))
 
     def aggregate_fit(self, server_round: int, results: Any, failures: Any) -> tuple[Optional[Parameters], dict[str, Any]]:
         self.replies = [self._read(client, result) for client, result in results]
@@ -47,25 +49,29 @@ class LegacyRobust(Strategy):
             log(WARNING, "aggregate_fit: a client failed: %.200r", failure)
         if not self.replies and not self._asked.nodes:
             return None, {}
-        check_layouts(self.replies, None)
+        check_layouts(self.replies, None if self._sent is None else layout_of(self._sent))
         weigh(self.replies, self.weighted, self.weight_cap)
         combined, reason = try_to_combine(self.replies, self.rule, self.per_array, server_round, self.memory, self._sent)
-        if combined is not None and self.memory is not None:
-            self.memory.keep()
+        if combined is not None and self.memory is not None and (failure := self.memory.keep()):
+            log(ERROR, "aggregate_fit: %s", failure)
         if combined is None:
             log(ERROR, "aggregate_fit: nothing was aggregated, the model stays as it is: %s", reason)
         for reply in self.replies:
             if not reply.used:
                 log(WARNING, "aggregate_fit: client %d is left out: %s", reply.node, reply.reason)
+        for reply in distrusted(self.replies, 0.3, self._warned):
+            log(WARNING, "aggregate_fit: client %s has a trust of %.2f: %s", reply.name, reply.trust, reply.why)
         log(INFO, "aggregate_fit: %d of %d results used", sum(reply.used for reply in self.replies), len(self.replies))
-        if self.trust_csv is not None:
-            write_csv(self.trust_csv, server_round, self.replies)
+        resumed = self.memory is not None and self.memory.resumed
+        if self.trust_csv is not None and (failure := write_csv(self.trust_csv, server_round, self.replies, resumed)):
+            log(ERROR, "aggregate_fit: %s", failure)
         metrics: dict[str, Any] = {f"trust/{reply.node}": reply.trust for reply in self.replies}
         metrics["reef/aggregated"] = int(combined is not None)
         return (None if combined is None else _parameters(combined)), metrics
 
     def _read(self, client: Any, result: Any) -> Reply:
-        reply = Reply(self._number(client), count=result.num_examples)
+        name = str(getattr(client, "node_id", None) or getattr(client, "cid", client))
+        reply = Reply(self._number(name), count=result.num_examples, name=name)
         try:
             if result.parameters.tensor_type != "numpy.ndarray":
                 raise ValueError(f"tensors of type {result.parameters.tensor_type!r:.40}")

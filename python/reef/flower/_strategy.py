@@ -10,7 +10,7 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from .._federation import (Reply, Standing, check_csv, check_layouts, layout_of, middle_metrics, npy_array,
+from .._federation import (Reply, Standing, check_csv, check_layouts, distrusted, layout_of, middle_metrics, npy_array,
                            chosen_rule, memory_for, try_to_combine, weigh, write_csv)
 from .._rule import Rule
 from ._asked import Asked
@@ -48,7 +48,7 @@ class RobustFedAvg(FedAvg):
     step           rules that remember nodes (mref): the clients' learning rate, if it is known; it sets how long they remember
     memory         file in which such a rule's memory is kept from round to round, and from which a restarted server goes on. Nodes are
                    remembered by their ids, whether they are asked or not; without a file the memory lasts as long as this object
-    trust_csv      file that gets one line per node and round
+    trust_csv      file that gets one line per node and round; a server that resumes from `memory` appends to it
     leave_out_rounds, leave_out_below   nodes whose trust stays below the bound for so many rounds in a row are not asked any more;
                    0: all are. At least min_available_nodes and more than half of the nodes stay.
     Everything else is that of FedAvg.
@@ -145,8 +145,8 @@ class RobustFedAvg(FedAvg):
 
     def _combine(self, server_round: int) -> Optional[dict[str, Any]]:
         result, reason = try_to_combine(self.replies, self.rule, self.per_array, server_round, self.memory, self._sent)
-        if result is not None and self.memory is not None:
-            self.memory.keep()
+        if result is not None and self.memory is not None and (failure := self.memory.keep()):
+            log(ERROR, "aggregate_train: %s", failure)
         if result is None:
             log(ERROR, "aggregate_train: nothing was aggregated, the model stays as it is: %s", reason)
         return result
@@ -175,16 +175,16 @@ class RobustFedAvg(FedAvg):
         for reply in self.replies:
             if not reply.used:
                 log(WARNING, "aggregate_train: node %d is left out: %s", reply.node, reply.reason)
-            elif reply.why and reply.trust < self.standing.below and reply.node not in self._warned:
-                self._warned.add(reply.node)
-                log(WARNING, "aggregate_train: node %d has a trust of %.2f: %s", reply.node, reply.trust, reply.why)
+        for reply in distrusted(self.replies, self.standing.below, self._warned):
+            log(WARNING, "aggregate_train: node %d has a trust of %.2f: %s", reply.node, reply.trust, reply.why)
         trusted = sorted(reply.trust for reply in self.replies if reply.used)
         if judged:
             self.standing.note(self.replies)
             log(INFO, "aggregate_train: %d of %d replies used, trust %.2f to %.2f", len(trusted), len(self.replies),
                 trusted[0], trusted[-1])
-        if self.trust_csv is not None:
-            write_csv(self.trust_csv, server_round, self.replies)
+        resumed = self.memory is not None and self.memory.resumed
+        if self.trust_csv is not None and (failure := write_csv(self.trust_csv, server_round, self.replies, resumed)):
+            log(ERROR, "aggregate_train: %s", failure)
 
     def _metrics(self, messages: list[Message], own: Any) -> MetricRecord:
         """Of the replies that were used: by the caller's function if it has one and can, else medians."""
