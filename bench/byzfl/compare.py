@@ -103,8 +103,8 @@ def reef_rule(spec: str, remembers: bool = False) -> Aggregate:
     return lambda vectors: rule([vector.contiguous() for vector in vectors], state=state, round=next(rounds))
 
 
-def aggregators(framework: Any, f: int) -> dict[str, Callable[[], Aggregate]]:
-    """By name; each is made anew for every run. Those of ByzFL are told the true f."""
+def aggregators(framework: Any, f: int, seed: int) -> dict[str, Callable[[], Aggregate]]:
+    """By name; each is made anew for every run. Those of ByzFL are told the true f. seed: of mref's sketch, so that a run can be repeated."""
     def theirs(last: str, *before: str) -> Callable[[], Aggregate]:
         return lambda: byzfl_pipeline(framework, last, list(before), f)
 
@@ -112,7 +112,7 @@ def aggregators(framework: Any, f: int) -> dict[str, Callable[[], Aggregate]]:
             "ByzFL Clipping | NNM | TrMean": theirs("TrMean", "Clipping", "NNM"), "ByzFL ARC | NNM | TrMean": theirs("TrMean", "ARC", "NNM"),
             "ByzFL NNM | GeometricMedian": theirs("GeometricMedian", "NNM"), "ByzFL NNM | MultiKrum": theirs("MultiKrum", "NNM"),
             "Reef ref": lambda: reef_rule("ref"), "Reef vref": lambda: reef_rule("vref"),
-            f"Reef nnm:f={f} | ref": lambda: reef_rule(f"nnm:f={f} | ref"), "Reef mref": lambda: reef_rule("mref", True)}
+            f"Reef nnm:f={f} | ref": lambda: reef_rule(f"nnm:f={f} | ref"), "Reef mref": lambda: reef_rule(f"mref:seed={seed}", True)}
 
 
 # ---- one run ----
@@ -201,7 +201,7 @@ def main() -> None:
             for partition in given.partitions:
                 for attack in given.attacks:
                     for f, jitter in [(0, 0.0)] if attack == "none" else [(f, j) for f in given.f for j in given.jitter]:
-                        for aggregator, make in aggregators(framework, f or max(given.f)).items():
+                        for aggregator, make in aggregators(framework, f or max(given.f), seed).items():
                             row: dict[str, Any] = {"data": name, "partition": partition, "f": f, "attack": attack, "jitter": jitter,
                                                    "seed": seed, "aggregator": aggregator, "steps": given.steps}
                             if key_of(row) not in known and aggregator.endswith(tuple(given.aggregators)):

@@ -108,6 +108,24 @@ static bool take_report(const reef_plan *plan, rfi_worker *w, const reef_span *s
     return true;
 }
 
+/* By the rule's kernel: the number of hard coordinates, or -1. *reported: a report is wanted, and after the call whether there is one. With
+ * unequal weights some coordinates (ties) may be hard for their report alone; then there is none, since the scalar rule's result for
+ * them could differ in its last bit, and the result does not depend on whether a report is wanted. */
+static ptrdiff_t solve_span(const reef_plan *plan, rfi_worker *w, reef_span *span, bool *reported)
+{
+    reef_span plain = *span;
+    if (*reported) {
+        want_report(w, plan->n_mixed, span->count, span);
+    }
+    ptrdiff_t hard = plan->rule->span(plan->params, span);
+    if (*reported && !span->equal && hard > 0) {
+        ptrdiff_t without = plan->rule->span(plan->params, &plain);
+        *reported = without == hard;
+        hard = without;
+    }
+    return hard;
+}
+
 ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t count, double tuned,
                          double floor, void *out, bool *reported)
 {
@@ -138,13 +156,7 @@ ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const
                       .hard = w->hard,
                       .scratch = w->scratch,
                       .kernels = plan->wide};
-    *reported =
-        *reported &&
-        plan->equal_mixed; /* coordinates may be hard for their report alone, and get the scalar rule's result */
-    if (*reported) {
-        want_report(w, plan->n_mixed, count, &span);
-    }
-    ptrdiff_t hard = usable ? plan->rule->span(plan->params, &span) : -1;
+    ptrdiff_t hard = usable ? solve_span(plan, w, &span, reported) : -1;
     rfi_flush_end(flush);
     if (hard >= 0) {
         narrow(plan, result, count, out);

@@ -118,3 +118,21 @@ def test_the_command(root):
         done = subprocess.run([*way, "list", "krum"], capture_output=True, text=True, env=environment, check=False)
         assert done.returncode == 0 and "dialect" in done.stdout, done.stderr
         assert subprocess.run([*way, "nonsense"], capture_output=True, env=environment, check=False).returncode == 2
+
+
+@pytest.mark.parametrize("rule", ["nnm:f=3 | ref", "arc:f=3 | ref", "clip | huber", "nnm:f=2 | arc:f=2 | tukey"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", ["plain", "ties", "lies"])
+def test_reports_of_pipelines_with_weights(rng, rule, kind, rows):
+    """By kernels; number by number where every share is kept: the same trust, and the same result as without a report, to the bit."""
+    x = rng.normal(size=(14, 3000)).astype(kind)
+    if rows == "ties":
+        x[:, :1000], x[:10, 1000:2000] = np.round(x[:, :1000]), 1.5
+    if rows == "lies":
+        x[:3] = 1e4
+    weights = rng.uniform(0.5, 4, size=14)
+    result = reef.aggregate(x, rule, weights)
+    fast, report = reef.aggregate(x, rule, weights, report=True)
+    slow, full = reef.aggregate(x, rule, weights, shares=True)
+    assert np.array_equal(fast, result) and np.array_equal(slow, result)
+    assert np.allclose(report.trust, full.trust, atol=1e-6) and np.allclose(report.rejected, full.rejected, atol=1e-3)
