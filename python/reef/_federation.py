@@ -121,11 +121,14 @@ def weigh(replies: Sequence[Reply], weighted: bool, cap: float) -> None:
         reply.weight = min(reply.weight, most) if reply.used else 0.0
 
 
+STEP_NAMES = ("lr", "learning-rate", "learning_rate")  # under which Flower's apps tell it to their clients
+
+
 @dataclass
 class Memory:
     """What a rule remembers of the nodes (mref), by their ids; kept in a file if there is one, so that a restart loses nothing."""
 
-    step: float = 0.0  # step size of the clients, 0: unknown
+    step: float = 0.0  # step size of the clients, 0: not known yet
     path: Union[None, str, os.PathLike[str]] = None
     state: State = field(default_factory=State)
     resumed: bool = False  # from the file
@@ -134,6 +137,14 @@ class Memory:
         if self.path is not None and os.path.exists(self.path):
             self.state = State.load(self.path)
             self.resumed = True
+
+    def learn_step(self, config: Mapping[str, Any]) -> None:
+        """From what the clients are told, if it is not known yet; schedules may lower it later, which changes nothing here."""
+        for name in STEP_NAMES:
+            value = config.get(name)
+            usable = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+            if usable and self.step == 0:
+                self.step = float(value)  # type: ignore[arg-type]
 
     def keep(self) -> str:
         """Into the file. Returns what went wrong: a full disk is no reason to end the training."""

@@ -445,6 +445,18 @@ def test_a_server_that_is_started_again(rng, tmp_path, caplog):
     assert metrics["reef/aggregated"] == 1 and "the memory could not be saved" in caplog.text
 
 
+@pytest.mark.parametrize("config, step", [({"lr": 0.05}, 0.05), ({"learning-rate": 1}, 1.0), ({"lr": "fast", "learning_rate": 0.1}, 0.1),
+                                          ({"lr": -1.0}, 0.0), ({"lr": float("nan")}, 0.0), ({"epochs": 3}, 0.0)])
+def test_the_learning_rate_is_that_of_the_train_config(rng, config, step):
+    """Once: what a schedule makes of it later does not count, and one that was given is not replaced."""
+    arrays = ArrayRecord({name: Array(value) for name, value in model(rng).items()})
+    for given, wanted in ((0.0, step), (0.3, 0.3)):
+        strategy = make(rule="mref", step=given)
+        for number, now in ((1, config), (2, {**config, **({"lr": 0.001} if step else {})})):
+            list(strategy.configure_train(number, arrays, ConfigRecord(now), Grid()))
+        assert strategy.memory.step == wanted
+
+
 def test_who_must_stay_is_not_said_to_be_gone(rng, caplog):
     """Ten nodes are needed: whoever is not trusted is asked all the same, and nobody says otherwise."""
     strategy = make(rule="vref", leave_out_rounds=1)

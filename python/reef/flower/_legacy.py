@@ -91,6 +91,8 @@ class LegacyRobust(Strategy):
         except ValueError:  # tensors of another kind
             self._sent = None
         instructions = self.strategy.configure_fit(server_round, parameters, client_manager)
+        if self.memory is not None and instructions:
+            self.memory.learn_step(getattr(instructions[0][1], "config", {}))
         self._asked.check(self.rule, len(instructions), "configure_fit")
         return instructions
 

@@ -45,7 +45,8 @@ class RobustFedAvg(FedAvg):
                    (rules that measure lengths, clip, arc and cclip, see the differences from the model that was sent in either case)
     weighted       False: all nodes count alike. True: by `weighted_by_key`, at most weight_cap times its median. The number of samples is
                    the node's own word, and malicious nodes that claim a large one gain by it
-    step           rules that remember nodes (mref): the clients' learning rate, if it is known; it sets how long they remember
+    step           rules that remember nodes (mref): the clients' learning rate, which sets how long they remember; 0: that of the train
+                   config ("lr", "learning-rate" or "learning_rate"), if it has one, else unknown
     memory         file in which such a rule's memory is kept from round to round, and from which a restarted server goes on. Nodes are
                    remembered by their ids, whether they are asked or not; without a file the memory lasts as long as this object
     trust_csv      file that gets one line per node and round; a server that resumes from `memory` appends to it
@@ -101,6 +102,8 @@ class RobustFedAvg(FedAvg):
             self._sent = {str(name): npy_array(array.data) for name, array in arrays.items()}
         except ValueError:  # arrays of another serialization: then the layout of most replies counts
             self._sent = None
+        if self.memory is not None:
+            self.memory.learn_step(config)
         nodes = self._nodes(grid, self.min_train_nodes)
         messages = list(super().configure_train(server_round, arrays, config, nodes))
         self._asked.check(self.rule, len(messages), "configure_train")
@@ -198,7 +201,7 @@ class RobustFedAvg(FedAvg):
             except Exception as error:  # noqa: BLE001 - metrics of clients may be anything
                 log(WARNING, "the metrics could not be aggregated as asked for, medians are taken: %s", error)
         records = [dict(record) for content in contents for record in content.metric_records.values()]
-        return MetricRecord(middle_metrics(records, self.weighted_by_key))
+        return MetricRecord({**middle_metrics(records, self.weighted_by_key)})
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> Optional[MetricRecord]:
         """Medians of what the clients measured, or what evaluate_metrics_aggr_fn says; errors are logged and left out."""
