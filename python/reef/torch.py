@@ -27,6 +27,11 @@ except ImportError:  # before PyTorch 2
 _drawing = threading.Lock()  # parameters are drawn from torch's global generator: by one thread at a time, else bits would depend on timing
 
 
+def _single_precision(tensor: torch.Tensor) -> torch.Tensor:
+    """What the models are in; whole numbers stay."""
+    return tensor.float() if tensor.is_floating_point() else tensor
+
+
 def _tensors(data: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Inputs and targets: a pair of arrays or tensors, a TensorDataset, or any data set of pairs."""
     if hasattr(data, "tensors"):
@@ -34,7 +39,7 @@ def _tensors(data: Any) -> tuple[torch.Tensor, torch.Tensor]:
     elif not isinstance(data, (tuple, list)):
         data = tuple(zip(*(data[i] for i in range(len(data)))))
         data = tuple(torch.stack(part) if torch.is_tensor(part[0]) else torch.tensor(np.array(part)) for part in data)
-    inputs, targets = (part if torch.is_tensor(part) else torch.as_tensor(np.asarray(part)) for part in data)
+    inputs, targets = (_single_precision(part if torch.is_tensor(part) else torch.as_tensor(np.asarray(part))) for part in data)
     if len(inputs) == 0 or len(inputs) != len(targets):
         raise ValueError(f"{len(inputs)} inputs and {len(targets)} targets; each agent needs at least one of both")
     return inputs, targets
@@ -52,7 +57,7 @@ class Problem:
 
     Whole-number targets are classes: accuracies are measured, and label flips turn y into classes - 1 - y. Batches are drawn with
     replacement by (seed, agent, repetition, round, step). Parameters are those that require a gradient; buffers stay as make_model made
-    them. With torch.set_num_threads(1) the same seed gives the same bits.
+    them. Models and data are float32, whatever they were before. With torch.set_num_threads(1) the same seed gives the same bits.
     """
 
     def __init__(self, make_model: Callable[[], torch.nn.Module], loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
@@ -73,7 +78,7 @@ class Problem:
     def _fresh(self, repetition: int) -> torch.nn.Module:
         with _drawing, torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(np.random.SeedSequence([self.seed, repetition]).generate_state(1, np.uint64)[0] >> np.uint64(1)))
-            return self.make_model()
+            return self.make_model().float()
 
     def _parts(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
         pieces = flat.split([shape.numel() for shape in self.shapes.values()])

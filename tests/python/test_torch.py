@@ -50,6 +50,19 @@ def test_gradients_are_autograds(model, size, rng):
     assert torch.equal(problem._batch(2, step, True)[1], 2 - targets)
 
 
+def test_double_precision_is_converted(rng):
+    """Arrays of numpy are float64 more often than not, and models may be; buffers too."""
+    x, y = rng.normal(size=(9, 5)), rng.integers(3, size=9)
+    for model in (plain, lambda: plain().double(), lambda: normed().double()):
+        for data in ((x, y), (torch.from_numpy(x), torch.from_numpy(y))):
+            problem = rt.Problem(model, F.cross_entropy, [data, data], seed=1)
+            found = problem.gradient(np.stack([problem.start()] * 2), np.arange(2), Step(np.arange(2), 0, 0, 4, None))
+            assert found.dtype == np.float32 and np.isfinite(found).all()
+            assert 0 < problem.evaluate(problem.start()[np.newaxis])["loss"][0] < 3
+    line = rt.Problem(lambda: torch.nn.Linear(5, 1), lambda out, wanted: ((out[:, 0] - wanted) ** 2).mean(), [(x, x.sum(1))] * 2)
+    assert line.classes == 0 and line.evaluate(line.start()[np.newaxis])["loss"][0] > 0
+
+
 def test_both_ways_agree(rng):
     fast, slow = make(), make(vectorize=False)
     assert fast.vectorized and not slow.vectorized
