@@ -15,7 +15,7 @@ reef.compat.byzfl               the interface of ByzFL
 reef.flower                     strategies for Flower
 reef.Agent, reef.swarm          agents on a network, around your own training loop
 """
-from ._agent import Agent, Exchange, swarm
+from ._agent import Agent, Exchange, Left, swarm
 from ._experiment import Results, run
 from ._kinds import Field, Kind, attacks, kinds, load_plugin, rules
 from ._library import ReefError, get_threads, set_threads
@@ -24,6 +24,6 @@ from ._problem import register_problem
 from ._rule import Report, Rule, State, aggregate
 from ._simulate import Simulation, Step, simulate
 
-__all__ = ["Agent", "Exchange", "Field", "Kind", "ReefError", "Report", "Results", "Rule", "Simulation", "State", "Step", "__version__",
+__all__ = ["Agent", "Exchange", "Field", "Kind", "Left", "ReefError", "Report", "Results", "Rule", "Simulation", "State", "Step", "__version__",
            "aggregate", "attacks", "get_threads", "kinds", "load_plugin", "register_problem", "rules",
            "run", "set_threads", "simulate", "swarm"]

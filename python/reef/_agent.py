@@ -29,6 +29,10 @@ _MISSING, _FRESH, _OLD = range(3)
 _E_FILE, _E_ORDER = 13, 12
 
 
+class Left(ReefError):
+    """The coordinator has removed this agent from the run: the epoch that has begun goes on without it."""
+
+
 class _Error(c.Structure):
     _fields_ = [("status", c.c_int), ("text", c.c_char * 320)]
 
@@ -96,6 +100,8 @@ def _check(status: int, error: _Error) -> None:
         raise OSError(text)
     if status == _E_ORDER and "forked" in text:
         raise RuntimeError(text)
+    if status == _E_ORDER and "was removed from run" in text:
+        raise Left(text, status, "network")
     raise ReefError(text, status, "network")
 
 

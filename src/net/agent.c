@@ -56,13 +56,28 @@ static bool combine(void *user, uint64_t round, const rfi_row *rows, const void 
 
 /* ---- opening ---- */
 
+/* What the next epoch needs as well, whoever has lent the setup. */
+static reef_status copy_setup(rfi_agent *a, const rfi_agent_setup *s, reef_error *error)
+{
+    a->memory = s->memory;
+    a->malicious_at_least = s->malicious_at_least;
+    return snprintf(a->run_file, sizeof a->run_file, "%s", s->run_file) < (int)sizeof a->run_file &&
+                   snprintf(a->authority, sizeof a->authority, "%s", s->authority ? s->authority : "") <
+                       (int)sizeof a->authority
+               ? REEF_OK
+               : rfi_fail(error, REEF_E_FILE, "the path of the run file or of the certificates is too long");
+}
+
 static reef_status read_files(rfi_agent *a, const rfi_agent_setup *s, reef_error *error)
 {
     reef_status status = rfi_crypto_start(error);
+    if (status == REEF_OK) {
+        status = copy_setup(a, s, error);
+    }
     if (status != REEF_OK) {
         return status;
     }
-    status = rfi_runfile_load(NULL, s->run_file, &a->file, error);
+    status = rfi_runfile_load(NULL, a->run_file, &a->file, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -84,7 +99,7 @@ static reef_status read_files(rfi_agent *a, const rfi_agent_setup *s, reef_error
     return rfi_roster_create(NULL, &a->file, &a->roster, error);
 }
 
-static reef_status make_member(rfi_agent *a, reef_error *error)
+reef_status rfi_agent_make_member(rfi_agent *a, reef_error *error)
 {
     const rfi_roster *r = &a->roster;
     reef_csr csr = reef_graph_csr(r->graph);
@@ -126,6 +141,19 @@ static reef_status make_member(rfi_agent *a, reef_error *error)
     return status;
 }
 
+void rfi_agent_free_member(rfi_agent *a)
+{
+    reef_member_destroy(&a->member);
+    reef_attack_destroy(&a->attack);
+    rfi_release(NULL, (void *)a->rows);
+    rfi_release(NULL, a->audited);
+    rfi_release(NULL, a->told);
+    rfi_release(NULL, a->shares);
+    a->rows = NULL;
+    a->audited = a->told = NULL;
+    a->shares = NULL;
+}
+
 static const unsigned char *identity_of(void *user, uint32_t agent)
 {
     const rfi_agent *a = user;
@@ -149,13 +177,16 @@ static reef_status too_much(ptrdiff_t neighbours, size_t bytes, reef_error *erro
                     (double)bytes * 1e-6);
 }
 
-static reef_status make_node(rfi_agent *a, const rfi_agent_setup *s, uint64_t round, reef_error *error)
+/* Rounds before the first one of the epoch are for the epoch before to sign. */
+reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
 {
     rfi_neighbour neighbours[RFI_NEIGHBOURS_MAX];
     uint32_t witnesses[RFI_WITNESSES_MAX];
     const rfi_terms *terms = &a->file.terms;
+    uint64_t first = (uint64_t)terms->from;
     rfi_node_setup setup = {.window = {.shape = a->roster.shape,
                                        .epoch = (uint32_t)terms->epoch,
+                                       .from = first,
                                        .neighbours = neighbours,
                                        .malicious = terms->malicious,
                                        .stale = (int)terms->stale,
@@ -164,7 +195,7 @@ static reef_status make_node(rfi_agent *a, const rfi_agent_setup *s, uint64_t ro
                             .agent = (uint32_t)a->place,
                             .keys = &a->secret.identity,
                             .round = round,
-                            .next = a->journal.next,
+                            .next = a->journal.next > first ? a->journal.next : first,
                             .model = reef_member_model(a->member),
                             .record = record,
                             .combine = combine,
@@ -172,18 +203,22 @@ static reef_status make_node(rfi_agent *a, const rfi_agent_setup *s, uint64_t ro
                             .echo = echoes(a, witnesses)};
     setup.window.count = rfi_roster_neighbours(&a->roster, a->place, neighbours, &setup.window.own_weight);
     memcpy(setup.window.run, a->file.hash, sizeof setup.window.run);
+    memcpy(setup.window.before, a->before, sizeof setup.window.before);
     rfi_random(&setup.boot, sizeof setup.boot);
     a->boot = setup.boot;
-    if (s->memory && rfi_node_bytes(&setup) > s->memory) {
+    if (a->memory && rfi_node_bytes(&setup) > a->memory) {
         return too_much(setup.window.count, rfi_node_bytes(&setup), error);
     }
-    reef_status status = rfi_links_open(a, s->authority, neighbours, setup.window.count, error);
+    reef_status status =
+        rfi_links_open(a, a->authority[0] ? a->authority : NULL, neighbours, setup.window.count, error);
     if (status != REEF_OK) {
         return status;
     }
     setup.link = a->link;
-    status = rfi_node_create(&a->node, NULL, &setup, rfi_now(), error);
+    rfi_node *node = NULL;
+    status = rfi_node_create(&node, NULL, &setup, rfi_now(), error);
     if (status == REEF_OK) {
+        a->node = node;
         rfi_proofs_take(a);
     }
     return status;
@@ -209,13 +244,16 @@ static reef_status open_all(rfi_agent *a, const rfi_agent_setup *s, reef_error *
     uint64_t round = 0;
     reef_status status = read_files(a, s, error);
     if (status == REEF_OK) {
-        status = take_layout(a, s, error);
-    }
-    if (status == REEF_OK) {
         status = rfi_state_enter(a, s, error);
     }
     if (status == REEF_OK) {
-        status = make_member(a, error);
+        status = rfi_epoch_resume(a, error);
+    }
+    if (status == REEF_OK) {
+        status = take_layout(a, s, error);
+    }
+    if (status == REEF_OK) {
+        status = rfi_agent_make_member(a, error);
     }
     if (status == REEF_OK && snprintf(path, sizeof path, "%s/journal", a->folder) >= (int)sizeof path) {
         status = rfi_fail(error, REEF_E_FILE, "the path of the state folder is too long");
@@ -228,7 +266,10 @@ static reef_status open_all(rfi_agent *a, const rfi_agent_setup *s, reef_error *
         status = rfi_checkpoint_take(a, &round, error);
     }
     if (status == REEF_OK) {
-        status = make_node(a, s, round, error);
+        status = rfi_agent_make_node(a, round, error);
+    }
+    if (status == REEF_OK) {
+        rfi_epoch_begin(a);
     }
     if (status == REEF_OK && s->metrics > 0) {
         status = rfi_metrics_open(&a->metrics, s->metrics, error);
@@ -286,14 +327,10 @@ void rfi_agent_close(rfi_agent *a, bool goodbye)
     rfi_node_destroy(&a->node);
     rfi_links_close(a);
     rfi_journal_close(&a->journal);
-    reef_member_destroy(&a->member);
-    reef_attack_destroy(&a->attack);
-    rfi_release(NULL, (void *)a->rows);
-    rfi_release(NULL, a->audited);
-    rfi_release(NULL, a->told);
-    rfi_release(NULL, a->shares);
+    rfi_agent_free_member(a);
     rfi_roster_free(&a->roster);
     rfi_runfile_free(&a->file);
+    rfi_runfile_free(&a->next);
     rfi_unlock(&a->secret, sizeof a->secret);
     if (a->lock >= 0) {
         (void)close(a->lock);
@@ -348,6 +385,10 @@ rfi_node_state rfi_agent_step(rfi_agent *a, double now, double *until, bool *end
     }
     rfi_tell(a, now, false);
     *until = fmin(*until, a->told_at + 1);
+    rfi_epoch_look(a, now);
+    if (state != RFI_NODE_FAILED && !a->held && rfi_epoch_due(a) && rfi_epoch_turn(a, error) != REEF_OK) {
+        return RFI_NODE_FAILED;
+    }
     return state;
 }
 

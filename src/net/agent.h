@@ -1,7 +1,7 @@
 /* One agent: run file, key, state folder, the learning member, the node and its link, without threads. agent_thread.c puts a thread
  * around it for programs with models of their own; rehearse.c runs it on a built-in problem.
  *
- * State folder, mode 0700: `lock`, `coordinator` (the key that must have signed the run file), `journal`, `checkpoint.1` and `.2`,
+ * State folder, mode 0700: `lock`, `coordinator` (the key that must have signed the run file), `run.yaml` (in force), `run.before.yaml`, `journal`, `checkpoint.1` and `.2`,
  * `audit.log` (audit.h; one line per refusal cause and neighbour, at most one a minute each). A checkpoint is "REEFAGT1", run id 16, identity 32, round
  * u64, bytes u64, what reef_member_save gives, and BLAKE2b-256 of all that. */
 #ifndef RFI_NET_AGENT_H
@@ -17,6 +17,8 @@
 
 #include <reef/member.h>
 #include <reef/net.h>
+
+#include <sys/stat.h>
 
 enum { RFI_PATH_SIZE = 4096 };
 
@@ -69,6 +71,20 @@ typedef struct rfi_agent {
     bool told_up;
     uint64_t boot;
     rfi_metrics *metrics; /* or NULL */
+    char run_file[RFI_PATH_SIZE];
+    char authority[RFI_PATH_SIZE]; /* "": the system's */
+    size_t memory;
+    double malicious_at_least;
+    char kept_file[RFI_PATH_SIZE]; /* run.yaml in the state folder */
+    char past_file[RFI_PATH_SIZE]; /* run.before.yaml there */
+    unsigned char before[RFI_HASH_BYTES];
+    rfi_runfile next; /* of the epoch to come, if has_next */
+    bool has_next;
+    bool held;        /* set by the caller: no time to go over to the next epoch */
+    bool removed;     /* from the run: the agent ends */
+    int epochs;       /* that it has gone over: the neighbours are others */
+    struct stat seen; /* the run file when last looked at */
+    double looked_at;
 } rfi_agent;
 
 double rfi_now(void);
@@ -87,6 +103,22 @@ void rfi_agent_offer(rfi_agent *agent, const void *message, const void *phi, dou
 /* Models of this very round that have come so far, by sender; NULL where none has. All honest ones there (test runs): true. */
 bool rfi_agent_heard(const rfi_agent *agent, const void **rows);
 
+/* Between opening and closing, agent_epoch.c makes these anew. */
+reef_status rfi_agent_make_member(rfi_agent *agent, reef_error *error);
+void rfi_agent_free_member(rfi_agent *agent);
+/* On failure the node is what it was. */
+reef_status rfi_agent_make_node(rfi_agent *agent, uint64_t round, reef_error *error);
+
+/* agent_epoch.c. At the start: which file is in force, and which is to come. */
+reef_status rfi_epoch_resume(rfi_agent *agent, reef_error *error);
+void rfi_epoch_begin(rfi_agent *agent);
+/* Looks for a new run file in place of the old one, at most once a second. */
+void rfi_epoch_look(rfi_agent *agent, double now);
+/* The next model is one of the next epoch. */
+bool rfi_epoch_due(const rfi_agent *agent);
+/* Goes over; failing ends the agent. `removed`: it has no place in the next epoch. */
+reef_status rfi_epoch_turn(rfi_agent *agent, reef_error *error);
+
 /* agent_state.c: the state folder. */
 reef_status rfi_state_enter(rfi_agent *agent, const rfi_agent_setup *setup, reef_error *error);
 reef_status rfi_checkpoint_take(rfi_agent *agent, uint64_t *round, reef_error *error);
@@ -103,6 +135,8 @@ void rfi_tell_status(rfi_agent *agent, rfi_status *status);
 
 /* agent_thread.c: reef_agent_create with everything that can be set. */
 reef_status rfi_agent_start(reef_agent **agent, const rfi_agent_setup *setup, reef_error *error);
+/* The agent has ended because the run goes on without it. */
+bool rfi_agent_removed(const reef_agent *agent);
 /* agent_report.c: the last round as JSON, without its end; returns its bytes, at most `room`. */
 size_t rfi_agent_report(const reef_agent *agent, uint64_t round, double seconds, char *to, size_t room);
 /* agent_local.c: the agent of a client on a socket. */

@@ -84,6 +84,7 @@ void rfi_links_close(rfi_agent *a)
             rfi_faces_close(&a->ways[i]);
         }
         rfi_nats_close(&a->brokers[i]);
+        a->ways[i] = NULL;
     }
     a->nats = a->link = NULL;
 }

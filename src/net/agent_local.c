@@ -274,7 +274,7 @@ static reef_status serve(door *d, const rfi_local_host *host, reef_error *error)
         RFI_LOG(&d->setup.log, REEF_LOG_INFO, "client",
                 RFI_LOG_TEXT("state", end == RFI_LOCAL_END_LEFT ? "leaves" : "disconnected"));
     }
-    bool failed = end == RFI_LOCAL_END_FAILED && !d->stopped;
+    bool failed = end == RFI_LOCAL_END_FAILED && !d->stopped && !rfi_agent_removed(d->agent);
     return failed ? rfi_fail(error, why.status, "%s", why.text) : REEF_OK;
 }
 

@@ -49,9 +49,43 @@ struct reef_agent {
     double weight;
     int64_t round;
     uint64_t combined_before;
+    int epochs;         /* for which there are rooms */
     reef_status status; /* why the agent has ended */
     reef_error why;
 };
+
+/* ---- rooms ---- */
+
+/* What is about neighbours, of whom there are others in each epoch. Their counters may have a past. */
+static reef_status take_rooms(reef_agent *a, reef_error *error)
+{
+    const rfi_window *window = rfi_node_window(a->core.node);
+    rfi_release(NULL, a->neighbours);
+    rfi_release(NULL, a->shares);
+    a->count = window->setup.count;
+    a->epochs = a->core.epochs;
+    a->neighbours = rfi_allocate_many(NULL, a->count > 0 ? a->count : 1, sizeof *a->neighbours);
+    a->shares = rfi_allocate_many(NULL, 2 * (a->count + 1), sizeof *a->shares);
+    if (!a->neighbours || !a->shares) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for an agent");
+    }
+    memset(a->neighbours, 0, (size_t)(a->count > 0 ? a->count : 1) * sizeof *a->neighbours);
+    for (ptrdiff_t l = 0; l < a->count; l++) {
+        const rfi_peer *peer = &window->peers[l];
+        a->neighbours[l].used = peer->counts[RFI_USED];
+        a->neighbours[l].stale = peer->counts[RFI_STALE];
+        a->neighbours[l].offences = rfi_offences(peer);
+    }
+    return REEF_OK;
+}
+
+static reef_status take_models(reef_agent *a, reef_error *error)
+{
+    a->bytes = rfi_shape_bytes(&a->core.roster.shape);
+    a->offer = rfi_allocate(NULL, a->bytes);
+    a->result = rfi_allocate(NULL, a->bytes);
+    return a->offer && a->result ? take_rooms(a, error) : rfi_fail(error, REEF_E_NOMEM, "no memory for an agent");
+}
 
 /* ---- the thread ---- */
 
@@ -110,8 +144,14 @@ static double turn(reef_agent *a, double now)
 {
     double until = now;
     bool ended = false;
+    /* The report of a round is the program's until it asks for the next one: only then neighbours may become others. */
+    a->core.held = a->ready && !a->wanted;
     rfi_node_state state = rfi_agent_step(&a->core, now, &until, &ended, &a->why);
-    if (state == RFI_NODE_FAILED) {
+    bool bad = state == RFI_NODE_FAILED;
+    if (!bad && a->epochs != a->core.epochs) {
+        bad = take_rooms(a, &a->why) != REEF_OK;
+    }
+    if (bad) {
         a->status = a->why.status;
         return now;
     }
@@ -155,21 +195,6 @@ static void *work(void *user)
 
 /* ---- opening and closing ---- */
 
-static reef_status take_rooms(reef_agent *a, reef_error *error)
-{
-    a->bytes = rfi_shape_bytes(&a->core.roster.shape);
-    a->count = rfi_node_window(a->core.node)->setup.count;
-    a->neighbours = rfi_allocate_many(NULL, a->count > 0 ? a->count : 1, sizeof *a->neighbours);
-    a->shares = rfi_allocate_many(NULL, 2 * (a->count + 1), sizeof *a->shares);
-    a->offer = rfi_allocate(NULL, a->bytes);
-    a->result = rfi_allocate(NULL, a->bytes);
-    if (!a->neighbours || !a->shares || !a->offer || !a->result) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for an agent");
-    }
-    memset(a->neighbours, 0, (size_t)(a->count > 0 ? a->count : 1) * sizeof *a->neighbours);
-    return REEF_OK;
-}
-
 static reef_status start_thread(reef_agent *a, reef_error *error)
 {
     pthread_condattr_t monotonic;
@@ -196,7 +221,7 @@ reef_status rfi_agent_start(reef_agent **agent, const rfi_agent_setup *setup, re
         status = rfi_fail(error, REEF_E_ARG, "run %s is about a built-in problem (test: problem)", a->core.file.run);
     }
     if (status == REEF_OK) {
-        status = take_rooms(a, error);
+        status = take_models(a, error);
     }
     if (status == REEF_OK) {
         status = start_thread(a, error);
@@ -226,8 +251,10 @@ void reef_agent_destroy(reef_agent **agent)
     if (a->started) {
         (void)pthread_mutex_lock(&a->lock);
         a->stop = true;
+        if (a->core.nats) {
+            rfi_nats_wake(a->core.nats);
+        }
         (void)pthread_mutex_unlock(&a->lock);
-        rfi_nats_wake(a->core.nats);
         (void)pthread_join(a->thread, NULL);
         (void)pthread_cond_destroy(&a->changed);
         (void)pthread_mutex_destroy(&a->lock);
@@ -312,8 +339,10 @@ reef_status reef_agent_begin(reef_agent *a, const void *model, reef_error *error
         a->wanted = true;
         a->done = a->taken = false;
     }
+    if (a->core.nats) { /* which the thread may replace, but not while this has the lock */
+        rfi_nats_wake(a->core.nats);
+    }
     status = leave(a, error);
-    rfi_nats_wake(a->core.nats);
     return busy ? rfi_fail(error, REEF_E_ORDER, "an exchange is under way already: wait for its result first") : status;
 }
 
@@ -349,6 +378,11 @@ reef_status reef_agent_note(reef_agent *a, const char *name, double value, reef_
                       error, REEF_E_ARG,
                       "%.40s: notes are finite numbers under names of 1 to %d characters a-z, 0-9 and _, at most %d",
                       name, (int)RFI_NOTE_NAME, (int)RFI_NOTES);
+}
+
+bool rfi_agent_removed(const reef_agent *a)
+{
+    return a && a->core.removed;
 }
 
 int64_t reef_agent_dimension(const reef_agent *a)

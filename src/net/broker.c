@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "net/agent.h"
+#include "net/epoch.h"
 #include "net/keys.h"
 #include "net/link_nats.h"
 #include "net/notify.h"
@@ -25,7 +26,11 @@ typedef struct broker {
     rfi_log log;
     rfi_runfile file;
     rfi_roster roster;
-    rfi_keys login; /* of the operator: drawn at every start, known to nobody else */
+    rfi_runfile old_file; /* of the epoch before, if has_old */
+    rfi_roster old_roster;
+    bool has_old;
+    struct stat seen; /* the run file when last looked at */
+    rfi_keys login;   /* of the operator: drawn at every start, known to nobody else */
     char program[RFI_PATH_SIZE];
     char config[RFI_PATH_SIZE];
     char listen[300];
@@ -133,7 +138,8 @@ static reef_status write_config(broker *b, reef_error *error)
                                     .store = b->options->store,
                                     .certificate = b->options->certificate,
                                     .private_key = b->options->private_key,
-                                    .operator_login = &b->login};
+                                    .operator_login = &b->login,
+                                    .before = b->has_old ? &b->old_roster : NULL};
     reef_status status = rfi_broker_config(&b->roster, &setup, &page, error);
     if (status == REEF_OK && b->options->print) {
         b->options->tell(b->options->user, page.text);
@@ -177,16 +183,86 @@ static reef_status prepare(broker *b, reef_error *error)
     return write_config(b, error);
 }
 
+/* ---- epochs ---- */
+
+static bool has_changed(broker *b)
+{
+    struct stat now;
+    if (stat(b->options->run_file, &now) != 0) {
+        return false;
+    }
+    bool same = now.st_ino == b->seen.st_ino && now.st_size == b->seen.st_size &&
+                now.st_mtim.tv_sec == b->seen.st_mtim.tv_sec && now.st_mtim.tv_nsec == b->seen.st_mtim.tv_nsec;
+    b->seen = now;
+    return !same;
+}
+
+/* The next file takes the place of the one in force, which is kept beside it: until the next epoch begins, agents work by both. */
+static void move_on(broker *b, const rfi_runfile *next, const rfi_roster *roster)
+{
+    rfi_roster_free(&b->old_roster);
+    rfi_runfile_free(&b->old_file);
+    b->old_file = b->file;
+    b->old_roster = b->roster;
+    b->old_roster.file = &b->old_file;
+    b->has_old = true;
+    b->file = *next;
+    b->roster = *roster;
+    b->roster.file = &b->file;
+}
+
+/* A new run file in place of the old one: if it may follow, the server is started again with the logins of both. Agents find it again by
+ * themselves. */
+static reef_status take_next(broker *b, reef_error *error)
+{
+    rfi_runfile next;
+    rfi_roster roster = {0};
+    reef_error why = {REEF_OK, ""};
+    reef_status status = rfi_runfile_load(NULL, b->options->run_file, &next, &why);
+    if (status == REEF_OK && memcmp(next.hash, b->file.hash, sizeof next.hash) == 0) {
+        rfi_runfile_free(&next);
+        return REEF_OK;
+    }
+    if (status == REEF_OK) {
+        status = rfi_epoch_follows(&b->file, &next, &why);
+        if (status == REEF_OK) {
+            status = rfi_roster_create(NULL, &next, &roster, &why);
+        }
+        if (status != REEF_OK) {
+            rfi_runfile_free(&next);
+        }
+    }
+    if (status != REEF_OK) {
+        RFI_LOG(&b->log, REEF_LOG_WARNING, "run_file_ignored", RFI_LOG_TEXT("why", why.text));
+        return REEF_OK;
+    }
+    move_on(b, &next, &roster);
+    RFI_LOG(&b->log, REEF_LOG_INFO, "epoch", RFI_LOG_NUMBER("epoch", b->file.terms.epoch),
+            RFI_LOG_NUMBER("from", b->file.terms.from));
+    status = write_config(b, error);
+    stop_server(b);
+    return status;
+}
+
 /* Until it is told to end. Streams in memory are gone after a restart, so all are made anew, which those on the disk do not mind. */
 static reef_status supervise(broker *b, reef_error *error)
 {
     enum { TRIES = 5 };
     double last = 0;
+    double looked = rfi_now();
     int quick = 0; /* ends in a row shortly after a start */
+    (void)has_changed(b);
     while (!must_stop(b)) {
         if (is_running(b)) {
             rfi_notify_alive(rfi_now());
             pause_briefly();
+            if (rfi_now() - looked >= 1) {
+                looked = rfi_now();
+                reef_status status = has_changed(b) ? take_next(b, error) : REEF_OK;
+                if (status != REEF_OK) {
+                    return status;
+                }
+            }
             continue;
         }
         quick = rfi_now() - last < 10 ? quick + 1 : 0;
@@ -230,5 +306,7 @@ reef_status reef_net_broker(const reef_broker_options *options, reef_error *erro
     rfi_wipe(&b.login, sizeof b.login);
     rfi_roster_free(&b.roster);
     rfi_runfile_free(&b.file);
+    rfi_roster_free(&b.old_roster);
+    rfi_runfile_free(&b.old_file);
     return status;
 }

@@ -12,6 +12,7 @@ typedef struct rfi_broker_setup {
     const char *store;                     /* folder of the server's own */
     const char *certificate, *private_key; /* NULL: no encryption */
     const rfi_keys *operator_login;        /* makes the streams */
+    const rfi_roster *before;              /* the epoch before, which goes on until the next begins; or NULL */
 } rfi_broker_setup;
 
 /* A text that is written piece by piece. */
@@ -26,7 +27,8 @@ __attribute__((format(printf, 2, 3)))
 void rfi_page_add(rfi_page *page, const char *format, ...);
 void rfi_page_free(rfi_page *page);
 
-/* The server's configuration: one login per agent, allowed to publish under its own name and to hear its neighbours. */
+/* The server's configuration: one login per agent, allowed to publish under its own name and to hear its neighbours, those of the epoch before
+ * included if there is one. */
 reef_status rfi_broker_config(const rfi_roster *roster, const rfi_broker_setup *setup, rfi_page *page,
                               reef_error *error);
 

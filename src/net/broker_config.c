@@ -55,36 +55,71 @@ static void allow_get(rfi_page *p, const char *run, char kind, unsigned long age
                  agent, run, kind, agent);
 }
 
-static void add_agent(rfi_page *p, const rfi_roster *r, ptrdiff_t k)
+/* Whom agent k has to do with in an epoch; nobody where it has no place. */
+typedef struct circle {
+    rfi_neighbour neighbours[RFI_NEIGHBOURS_MAX];
+    ptrdiff_t count;
+    uint32_t witnesses[RFI_WITNESSES_MAX];
+    ptrdiff_t others;
+} circle;
+
+static void find_circle(const rfi_roster *r, ptrdiff_t k, circle *c)
 {
-    rfi_neighbour list[RFI_NEIGHBOURS_MAX];
     double own = 0;
+    bool there = r && k < r->file->agents && !r->file->participants[k].removed;
+    c->count = there ? rfi_roster_neighbours(r, k, c->neighbours, &own) : 0;
+    c->others = there ? rfi_roster_witnesses(r, k, c->witnesses) : 0;
+}
+
+static void allow_neighbours(rfi_page *p, const char *run, const circle *c)
+{
+    for (ptrdiff_t l = 0; l < c->count; l++) {
+        allow_get(p, run, 's', c->neighbours[l].agent);
+        allow_get(p, run, 'p', c->neighbours[l].agent);
+    }
+}
+
+static void allow_hearing(rfi_page *p, const char *run, const circle *c)
+{
+    for (ptrdiff_t l = 0; l < c->count; l++) {
+        unsigned long agent = c->neighbours[l].agent;
+        rfi_page_add(p, ", \"reef.%s.s.%lu.*\", \"reef.%s.e.%lu\"", run, agent, run, agent);
+    }
+    for (ptrdiff_t i = 0; i < c->others; i++) {
+        rfi_page_add(p, ", \"reef.%s.e.%lu\"", run, (unsigned long)c->witnesses[i]);
+    }
+}
+
+static void add_agent(rfi_page *p, const rfi_roster *r, const rfi_roster *before, ptrdiff_t k)
+{
     char key[RFI_KEY_TEXT];
+    circle circles[2];
     const char *run = r->file->run;
-    ptrdiff_t count = rfi_roster_neighbours(r, k, list, &own);
-    rfi_key_print(key, RFI_LETTER_LOGIN, r->file->participants[k].login);
+    bool here = !r->file->participants[k].removed;
+    find_circle(r, k, &circles[0]);
+    find_circle(before, k, &circles[1]);
+    rfi_key_print(key, RFI_LETTER_LOGIN, (here ? r : before)->file->participants[k].login);
     rfi_page_add(p,
                  "    { nkey: %s, permissions: {\n      publish: { allow: [\"reef.%s.s.%td.*\", \"reef.%s.p.%td.*.*\", "
                  "\"reef.%s.e.%td\", \"reef.%s.x.%td\", \"reef.%s.t.%td\"",
                  key, run, k, run, k, run, k, run, k, run, k);
-    for (ptrdiff_t l = -1; l < count; l++) {
-        unsigned long agent = l < 0 ? (unsigned long)k : list[l].agent;
-        allow_get(p, run, 's', agent);
-        allow_get(p, run, 'p', agent);
-    }
+    allow_get(p, run, 's', (unsigned long)k);
+    allow_get(p, run, 'p', (unsigned long)k);
+    allow_neighbours(p, run, &circles[0]);
+    allow_neighbours(p, run, &circles[1]);
     rfi_page_add(
         p, "] },\n      subscribe: { allow: [\"_%s.%td.*.>\", \"reef.%s.s.%td.*\", \"reef.%s.x.*\", \"reef.%s.c\"", run,
         k, run, k, run, run);
-    for (ptrdiff_t l = 0; l < count; l++) {
-        unsigned long agent = list[l].agent;
-        rfi_page_add(p, ", \"reef.%s.s.%lu.*\", \"reef.%s.e.%lu\"", run, agent, run, agent);
-    }
-    uint32_t witnesses[RFI_WITNESSES_MAX];
-    ptrdiff_t others = rfi_roster_witnesses(r, k, witnesses);
-    for (ptrdiff_t i = 0; i < others; i++) {
-        rfi_page_add(p, ", \"reef.%s.e.%lu\"", run, (unsigned long)witnesses[i]);
-    }
+    allow_hearing(p, run, &circles[0]);
+    allow_hearing(p, run, &circles[1]);
     rfi_page_add(p, "] } } }\n");
+}
+
+/* Who is in the run, or was until the next epoch begins. */
+static bool has_login(const rfi_roster *r, const rfi_roster *before, ptrdiff_t k)
+{
+    return !r->file->participants[k].removed ||
+           (before && k < before->file->agents && !before->file->participants[k].removed);
 }
 
 static void add_observer(rfi_page *p, const rfi_runfile *file, const rfi_participant *who)
@@ -135,8 +170,8 @@ reef_status rfi_broker_config(const rfi_roster *r, const rfi_broker_setup *s, rf
     rfi_key_print(key, RFI_LETTER_LOGIN, s->operator_login->public_key);
     rfi_page_add(p, "authorization {\n  timeout: 20\n  users: [\n    { nkey: %s }\n", key);
     for (ptrdiff_t k = 0; k < r->file->agents; k++) {
-        if (!r->file->participants[k].removed) {
-            add_agent(p, r, k);
+        if (has_login(r, s->before, k)) {
+            add_agent(p, r, s->before, k);
         }
     }
     for (ptrdiff_t i = 0; i < r->file->observers; i++) {

@@ -249,6 +249,11 @@ static rfi_cause check(const rfi_echo *echo, const rfi_topic *topic, const rfi_h
     if (echo->senders[head->agent].proven) {
         return RFI_EXCLUDED;
     }
+    const rfi_edition *after = &echo->parts.window->after;
+    if (head->epoch < run->epoch ||
+        (after->known && head->epoch == after->epoch && memcmp(head->run, after->run, sizeof head->run) == 0)) {
+        return RFI_OLD; /* of the epoch before or after this one: nothing to compare here, and no offence */
+    }
     if (head->epoch != run->epoch || memcmp(head->run, run->run, sizeof head->run) != 0) {
         return RFI_CONFIG;
     }
@@ -388,7 +393,7 @@ static rfi_cause take_proof(rfi_echo *echo, double now, const rfi_head *head, co
     }
     /* Who has rehearsed two faces with its key is not excluded from runs to come. No offence: after a change of the run file agents say
      * once more what they have kept. */
-    if (memcmp(model.run, echo->parts.window->setup.run, sizeof model.run) != 0) {
+    if (!rfi_window_is_ours(echo->parts.window, model.run)) {
         return RFI_OLD;
     }
     rfi_cause cause = verify(echo, now, head, bytes);

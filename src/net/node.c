@@ -114,6 +114,27 @@ void rfi_node_destroy(rfi_node **node)
     *node = NULL;
 }
 
+void rfi_node_succeed(rfi_node *node, const rfi_node *old)
+{
+    const rfi_rounds made = node->rounds;
+    rfi_window_inherit(node->window, old->window);
+    node->rounds = old->rounds;
+    node->rounds.setup = made.setup;
+    node->rounds.window = node->window;
+    if (made.next >
+        node->rounds.next) { /* rounds before the epoch are not signed in its name, whatever its neighbours claim */
+        node->rounds.next = made.next;
+    }
+    memcpy(node->model, old->model, node->bytes);
+    memcpy(node->own, old->own, node->bytes);
+    node->weight = old->weight;
+}
+
+void rfi_node_expect(rfi_node *node, const rfi_edition *after)
+{
+    rfi_window_expect(node->window, after);
+}
+
 /* --- Sending --- */
 
 static rfi_head head_of(const rfi_node *node, rfi_frame_type type, uint64_t round)

@@ -44,6 +44,12 @@ reef_status rfi_node_create(rfi_node **node, const reef_context *context, const 
                             reef_error *error);
 void rfi_node_destroy(rfi_node **node);
 
+/* Between rounds, or while it gathers, a new node of the next epoch goes on where the old one is: round, what is held of those who are
+ * neighbours in both. The old one is of no use afterwards but to be destroyed; its link may be gone. */
+void rfi_node_succeed(rfi_node *node, const rfi_node *old);
+/* The run file of the next epoch is known. */
+void rfi_node_expect(rfi_node *node, const rfi_edition *after);
+
 /* Takes all messages the link has and does what is due. *until is when to come again if no message comes before. Once it has
  * failed it stays so: REEF_E_FILE, the journal cannot be written; REEF_E_ORDER, another process uses the same key. */
 rfi_node_state rfi_node_step(rfi_node *node, double now, double *until, reef_error *error);

@@ -37,6 +37,7 @@ typedef struct stage {
     double sends_at;    /* not before */
     const void **heard; /* by sender */
     double explain_at;  /* when to say again what it waits for */
+    int epochs;         /* for which there is room */
     rfi_scorer scorer;
 } stage;
 
@@ -186,6 +187,23 @@ static void explain_waiting(stage *s, double now)
     }
 }
 
+/* What belongs to an epoch: who is heard, and the problem that models are measured by. */
+static reef_status take_room(stage *s, reef_error *error)
+{
+    const rfi_agent *a = &s->agent;
+    reef_csr csr = reef_graph_csr(a->roster.graph);
+    ptrdiff_t senders = csr.start[a->place + 1] - csr.start[a->place];
+    rfi_release(NULL, (void *)s->heard);
+    rfi_scorer_free(&s->scorer);
+    s->epochs = a->epochs;
+    s->heard = rfi_allocate_many(NULL, senders, sizeof *s->heard);
+    if (!s->heard) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for an agent");
+    }
+    return a->file.observers > 0 || s->options->metrics > 0 ? rfi_scorer_make(&s->scorer, a->roster.problem, error)
+                                                            : REEF_OK;
+}
+
 static reef_status run_rounds(stage *s, reef_error *error)
 {
     rfi_agent *a = &s->agent;
@@ -196,9 +214,16 @@ static reef_status run_rounds(stage *s, reef_error *error)
         rfi_notify_alive(now);
         double until = now;
         bool ended = false;
+        a->held = s->phi != NULL || s->record >= 0; /* a record has the neighbours of one epoch */
         rfi_node_state state = rfi_agent_step(a, now, &until, &ended, error);
         if (state == RFI_NODE_FAILED) {
-            return error->status;
+            return a->removed ? REEF_OK : error->status;
+        }
+        if (a->epochs != s->epochs) {
+            reef_status status = take_room(s, error);
+            if (status != REEF_OK) {
+                return status;
+            }
         }
         if (ended) {
             rfi_scorer_note(&s->scorer, &a->telemetry, reef_member_model(a->member),
@@ -230,21 +255,33 @@ static reef_status prepare(stage *s, reef_error *error)
             "--socket or reef.Agent in Python",
             a->file.run);
     }
-    reef_csr csr = reef_graph_csr(a->roster.graph);
-    ptrdiff_t senders = csr.start[a->place + 1] - csr.start[a->place];
-    s->heard = rfi_allocate_many(NULL, senders, sizeof *s->heard);
-    if (!s->heard) {
-        return rfi_fail(error, REEF_E_NOMEM, "no memory for an agent");
-    }
     s->explain_at = rfi_now() + explain_first;
-    reef_status status = a->file.observers > 0 || s->options->metrics > 0
-                             ? rfi_scorer_make(&s->scorer, a->roster.problem, error)
-                             : REEF_OK;
+    reef_status status = take_room(s, error);
     if (status != REEF_OK) {
         return status;
     }
     s->rounds = s->options->rounds > 0 ? (uint64_t)s->options->rounds : (uint64_t)a->file.test.rounds;
     return s->options->record ? open_record(s, error) : REEF_OK;
+}
+
+/* Whether others are to be told that it ends: not if it has done all rounds, since they still need its last model and are near the end too. */
+static bool tell_end(const stage *s)
+{
+    const rfi_agent *a = &s->agent;
+    const char *name = a->file.participants[a->place].name;
+    if (!a->node) { /* the next epoch could not be made */
+        return false;
+    }
+    const rfi_rounds *r = rfi_node_rounds(a->node);
+    if (a->removed) {
+        RFI_LOG(&a->log, REEF_LOG_INFO, "removed", RFI_LOG_TEXT("agent", name),
+                RFI_LOG_NUMBER("epoch", a->next.terms.epoch));
+    }
+    RFI_LOG(&a->log, REEF_LOG_INFO, "end", RFI_LOG_TEXT("agent", name), RFI_LOG_NUMBER("round", r->round),
+            RFI_LOG_NUMBER("combined", r->combined), RFI_LOG_NUMBER("alone", r->alone),
+            RFI_LOG_NUMBER("skipped", r->skipped), RFI_LOG_NUMBER("joined", r->joined),
+            RFI_LOG_NUMBER("refused", refused(a)), RFI_LOG_NUMBER("least_weight", s->least));
+    return !s->rounds || r->round < s->rounds;
 }
 
 reef_status reef_net_agent(const reef_agent_options *options, reef_error *error)
@@ -280,15 +317,8 @@ reef_status reef_net_agent(const reef_agent_options *options, reef_error *error)
         status = run_rounds(&s, error);
     }
     rfi_notify("STOPPING=1");
-    const rfi_rounds *r = rfi_node_rounds(a->node);
-    RFI_LOG(&a->log, REEF_LOG_INFO, "end", RFI_LOG_TEXT("agent", a->file.participants[a->place].name),
-            RFI_LOG_NUMBER("round", r->round), RFI_LOG_NUMBER("combined", r->combined),
-            RFI_LOG_NUMBER("alone", r->alone), RFI_LOG_NUMBER("skipped", r->skipped),
-            RFI_LOG_NUMBER("joined", r->joined), RFI_LOG_NUMBER("refused", refused(a)),
-            RFI_LOG_NUMBER("least_weight", s.least));
-    bool finished =
-        s.rounds && r->round >= s.rounds; /* the others still need its last model, and are near the end too */
-    rfi_agent_close(&s.agent, status == REEF_OK && !finished);
+    bool goodbye = tell_end(&s) && status == REEF_OK;
+    rfi_agent_close(&s.agent, goodbye);
     if (s.record >= 0) {
         (void)close(s.record);
     }

@@ -134,20 +134,25 @@ static rfi_action adopt(rfi_rounds *rounds, double now)
     return wait_until(INFINITY);
 }
 
+uint64_t rfi_rounds_aligned(const rfi_rounds *rounds)
+{
+    int64_t claimed = rfi_window_claimed(rounds->window);
+    uint64_t round = rounds->round > rounds->next ? rounds->round : rounds->next;
+    return claimed > (int64_t)round ? (uint64_t)claimed : round;
+}
+
 /* The round the own model belongs to: the network's present one, so that slow agents are not always too late. */
 static void align(rfi_rounds *rounds, double now)
 {
     int64_t claimed = rfi_window_claimed(rounds->window);
-    uint64_t round = rounds->round > rounds->next ? rounds->round : rounds->next;
-    if (claimed > (int64_t)round) {
-        round = (uint64_t)claimed;
-    }
+    uint64_t round = rfi_rounds_aligned(rounds);
     rounds->skipped += round - rounds->round;
     bool jumped = round != rounds->round;
     rounds->round = round;
     rfi_window_advance(rounds->window, round);
-    /* Nobody outruns the others by more than the window: such a round is not signed, but said where this agent is. */
-    rounds->idle = (int64_t)round > claimed + RFI_AHEAD;
+    /* Nobody outruns the others by more than the window: such a round is not signed, but said where this agent is. Nor is one of the
+     * next epoch under the file of this one. */
+    rounds->idle = (int64_t)round > claimed + RFI_AHEAD || rfi_window_outgrown(rounds->window, round);
     rounds->timed = false;
     rounds->ask_at = jumped ? now : now + ask_seconds;
     rounds->hello_at = now;
@@ -183,7 +188,9 @@ static double row_weight(const rfi_rounds *rounds)
 
 static rfi_action collect(rfi_rounds *rounds, double now)
 {
-    if (rounds->idle && (int64_t)rounds->round <= rfi_window_claimed(rounds->window) + RFI_AHEAD) {
+    bool near = (int64_t)rounds->round <= rfi_window_claimed(rounds->window) + RFI_AHEAD;
+    bool outgrown = rfi_window_outgrown(rounds->window, rfi_rounds_aligned(rounds));
+    if (rounds->idle && near && !outgrown) {
         align(rounds, now); /* the others have come near: the model in hand can be signed after all */
         return rfi_rounds_next(rounds, now);
     }
@@ -193,8 +200,8 @@ static rfi_action collect(rfi_rounds *rounds, double now)
     note_wait(rounds, now);
     double end = rounds->began + rounds->setup.deadline;
     double soft = rounds->began + rfi_rounds_soft_wait(rounds);
-    /* An idle round waits for the others to come near, not for rows. */
-    bool settled = !rounds->idle && all_settled(rounds);
+    /* An idle round waits for the others to come near, not for rows; where they are in the next epoch, it is over. */
+    bool settled = rounds->idle ? near && outgrown : all_settled(rounds);
     bool over = now >= end || settled || (now >= soft && is_quorum(rounds, row_weight(rounds)));
     if (!over) {
         if (due(&rounds->ask_at, now, ask_seconds)) {

@@ -75,6 +75,8 @@ rfi_action rfi_rounds_next(rfi_rounds *rounds, double now);
 /* The action last asked for (ADOPT, JOURNAL, PUBLISH, COMBINE, SELF) was done; `taken` is false if rows were to be combined but
  * the rule refused them. */
 void rfi_rounds_done(rfi_rounds *rounds, double now, bool taken);
+/* The round that a model offered now would be signed for. */
+uint64_t rfi_rounds_aligned(const rfi_rounds *rounds);
 /* The agent's own model is there: only in RFI_PHASE_READY. */
 void rfi_rounds_model(rfi_rounds *rounds, double now);
 /* The agent sends nothing in this round, and only listens: tests of silent agents. Only in RFI_PHASE_READY. */

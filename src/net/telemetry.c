@@ -16,9 +16,15 @@ const char *rfi_stage_text(rfi_stage stage)
 void rfi_telemetry_start(rfi_telemetry *t)
 {
     *t = (rfi_telemetry){.ready_at = -1, .offered_at = -1, .looked_at = -1};
+    rfi_telemetry_forget(t);
+}
+
+void rfi_telemetry_forget(rfi_telemetry *t)
+{
     for (int l = 0; l < RFI_NEIGHBOURS_MAX; l++) {
         t->trust[l] = -1;
         t->age[l] = RFI_AGE_ABSENT;
+        t->test[l] = 0;
     }
 }
 

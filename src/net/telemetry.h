@@ -41,6 +41,8 @@ typedef struct rfi_telemetry {
 } rfi_telemetry;
 
 void rfi_telemetry_start(rfi_telemetry *t);
+/* The neighbours are others from now on. */
+void rfi_telemetry_forget(rfi_telemetry *t);
 /* Adds a duration. */
 void rfi_telemetry_time(rfi_telemetry *t, rfi_stage stage, double seconds);
 /* The agent waits for a model; was handed one; looked whether chunks are under way; has ended a round. */

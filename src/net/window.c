@@ -251,6 +251,31 @@ static rfi_cause take_event(const rfi_window *window, rfi_peer *peer, double now
     return RFI_GOOD;
 }
 
+/* A frame of another run file. Those of earlier epochs come late, or from a neighbour that has not got the new file; those of the next one
+ * tell how far their senders are, which is how an agent that was left behind finds the round from which the next file holds. Nothing of
+ * them is kept: who goes over asks the store. */
+static rfi_cause other_epoch(const rfi_window *window, rfi_peer *peer, double now, const rfi_head *head,
+                             const unsigned char *bytes)
+{
+    const rfi_edition *after = &window->after;
+    bool model = head->type == RFI_FRAME_MODEL;
+    if (head->epoch < window->setup.epoch) {
+        return RFI_OLD;
+    }
+    if (!after->known || head->epoch != after->epoch || memcmp(head->run, after->run, sizeof head->run) != 0 ||
+        (model && head->round < after->from)) {
+        return RFI_CONFIG;
+    }
+    if (!spend(peer, now)) {
+        return RFI_RATE;
+    }
+    if (!rfi_frame_verify(bytes, window->setup.by)) {
+        return RFI_SIGNATURE;
+    }
+    claim(peer, (int64_t)head->round - !model);
+    return RFI_FUTURE;
+}
+
 static rfi_cause check_frame(rfi_window *window, rfi_peer *peer, double now, rfi_place place, uint64_t round,
                              const unsigned char *bytes, size_t size)
 {
@@ -271,6 +296,9 @@ static rfi_cause check_frame(rfi_window *window, rfi_peer *peer, double now, rfi
         return RFI_EXCLUDED;
     }
     if (head.epoch != window->setup.epoch || memcmp(head.run, window->setup.run, sizeof head.run) != 0) {
+        return other_epoch(window, peer, now, &head, bytes);
+    }
+    if (model && head.round < window->setup.from) {
         return RFI_CONFIG;
     }
     if (model && head.round != round) {

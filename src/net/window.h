@@ -31,6 +31,8 @@ typedef struct rfi_window_setup {
     rfi_shape shape;
     unsigned char run[RFI_HASH_BYTES];
     uint32_t epoch;
+    uint64_t from;                        /* first round of the epoch */
+    unsigned char before[RFI_HASH_BYTES]; /* the run file of the epoch before, whose proofs count; zero: none */
     ptrdiff_t count;
     const rfi_neighbour *neighbours; /* by ascending agent number, without the agent itself */
     double own_weight;
@@ -38,6 +40,14 @@ typedef struct rfi_window_setup {
     int stale;        /* rounds a row may be old: 0 to RFI_STALE_MAX */
     const rfi_signatures *by;
 } rfi_window_setup;
+
+/* A run file to come: frames of rounds from `from` on carry its hash. */
+typedef struct rfi_edition {
+    bool known;
+    unsigned char run[RFI_HASH_BYTES];
+    uint32_t epoch;
+    uint64_t from;
+} rfi_edition;
 
 typedef struct rfi_held {
     bool held;
@@ -82,6 +92,7 @@ typedef struct rfi_window {
     rfi_window_setup setup; /* neighbours NULL: they are copied to peers */
     rfi_peer *peers;
     uint64_t round;     /* the round the window is around */
+    rfi_edition after;  /* the epoch to come */
     uint64_t strangers; /* messages of agents that are no neighbours */
 } rfi_window;
 
@@ -105,6 +116,16 @@ size_t rfi_window_bytes(const rfi_window_setup *setup);
 reef_status rfi_window_create(rfi_window **window, const reef_context *context, const rfi_window_setup *setup,
                               reef_error *error);
 void rfi_window_destroy(rfi_window **window);
+
+/* Frames of the epoch to come say how far its neighbours are, and offend nobody; their models wait until the agent goes over itself. */
+void rfi_window_expect(rfi_window *window, const rfi_edition *after);
+/* The hash is that of a file of this run: of this epoch, the one before or the one to come. */
+bool rfi_window_is_ours(const rfi_window *window, const unsigned char run[RFI_HASH_BYTES]);
+/* A round that is of the epoch to come. */
+bool rfi_window_outgrown(const rfi_window *window, uint64_t round);
+/* A new window of the next epoch takes over what the old one holds of those who are neighbours in both: models of rounds before the epoch,
+ * claims, allowances, counters, proofs. */
+void rfi_window_inherit(rfi_window *window, const rfi_window *old);
 
 /* The place of an agent among the peers, or -1. */
 ptrdiff_t rfi_window_find(const rfi_window *window, uint32_t agent);

@@ -1,4 +1,4 @@
-/* Making a window: the check of its setup, all of its memory, whom it has to do with. */
+/* Making a window: the check of its setup, all of its memory, whom it has to do with, what it takes over from the epoch before. */
 #include "net/window.h"
 
 #include "base/error.h"
@@ -124,4 +124,60 @@ ptrdiff_t rfi_window_find(const rfi_window *window, uint32_t agent)
     const rfi_peer *found =
         bsearch(&agent, window->peers, (size_t)window->setup.count, sizeof *window->peers, by_agent);
     return found ? found - window->peers : -1;
+}
+
+/* ---- the next epoch ---- */
+
+void rfi_window_expect(rfi_window *window, const rfi_edition *after)
+{
+    window->after = *after;
+}
+
+bool rfi_window_is_ours(const rfi_window *window, const unsigned char run[RFI_HASH_BYTES])
+{
+    static const unsigned char none[RFI_HASH_BYTES];
+    const rfi_window_setup *setup = &window->setup;
+    return memcmp(run, setup->run, RFI_HASH_BYTES) == 0 ||
+           (window->after.known && memcmp(run, window->after.run, RFI_HASH_BYTES) == 0) ||
+           (memcmp(run, setup->before, RFI_HASH_BYTES) == 0 && memcmp(run, none, sizeof none) != 0);
+}
+
+bool rfi_window_outgrown(const rfi_window *window, uint64_t round)
+{
+    return window->after.known && round >= window->after.from;
+}
+
+/* What somebody who did not know of the next epoch has signed in its rounds is none of its models. */
+static void inherit(const rfi_window *window, rfi_peer *to, const rfi_peer *from)
+{
+    rfi_peer peer = *from;
+    uint64_t first = window->setup.from;
+    peer.who = to->who;
+    for (int i = 0; i < RFI_KEPT; i++) {
+        peer.kept[i].held = peer.kept[i].held && peer.kept[i].round < first;
+    }
+    peer.beyond.held = peer.beyond.held && peer.beyond.round < first;
+    for (int s = 0; s < 2; s++) {
+        const rfi_slot *slot = &from->slots[s];
+        bool whole = slot->state == RFI_SLOT_COMPLETE && slot->round < first; /* what is arriving is asked for anew */
+        peer.slots[s] = to->slots[s];
+        peer.slots[s].round = slot->round;
+        peer.slots[s].state = whole ? RFI_SLOT_COMPLETE : RFI_SLOT_EMPTY;
+        if (whole) {
+            memcpy(peer.slots[s].model, slot->model, rfi_shape_bytes(&window->setup.shape));
+        }
+    }
+    *to = peer;
+}
+
+void rfi_window_inherit(rfi_window *window, const rfi_window *old)
+{
+    for (ptrdiff_t l = 0; l < window->setup.count; l++) {
+        ptrdiff_t before = rfi_window_find(old, window->peers[l].who.agent);
+        if (before >= 0) {
+            inherit(window, &window->peers[l], &old->peers[before]);
+        }
+    }
+    window->round = old->round;
+    window->strangers = old->strangers;
 }

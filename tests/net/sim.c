@@ -190,11 +190,25 @@ static void take_proofs(sim_agent *agent)
     }
 }
 
-static void start_agent(sim_world *world, int k)
+/* The second run file. */
+static rfi_edition second_edition(const sim_world *world)
+{
+    rfi_edition after = {.known = true, .epoch = 2, .from = world->from};
+    memcpy(after.run, frames_run, sizeof after.run);
+    after.run[0] ^= 1;
+    return after;
+}
+
+static bool knows_second(const sim_world *world, int k)
+{
+    return world->options.epochs && (world->healed || world->now >= world->agent[k].knows);
+}
+
+/* A node of the epoch that the agent works by. */
+static rfi_node *make_node(sim_world *world, int k, uint64_t round, const double *model)
 {
     uint32_t witnesses[SIM_AGENTS];
     sim_agent *agent = &world->agent[k];
-    static const double zero[SIM_LARGE] = {0};
     rfi_neighbour neighbours[SIM_AGENTS];
     ptrdiff_t count = 0;
     for (int l = 0; l < world->agents; l++) {
@@ -206,13 +220,11 @@ static void start_agent(sim_world *world, int k)
     for (ptrdiff_t l = 0; l < count; l++) {
         neighbours[l].weight = 1.0 / (double)(count + 1);
     }
-    int which = agent->checkpoints ? sim_below(world, agent->checkpoints + 1) - 1 : -1; /* of any age, or none */
-    agent->link = (sim_link){{&sim_link_ops}, world, k, false};
-    agent->crash = agent->has_message = agent->making = false;
-    agent->wake = INFINITY;
-    agent->boot = ((uint64_t)k << 32) + ++agent->life;
+    const rfi_edition second = second_edition(world);
+    uint64_t next = world->options.sabotage == SIM_FORGET_JOURNAL ? 0 : agent->next;
     rfi_node_setup setup = {.window = {.shape = sim_shape(world),
-                                       .epoch = 1,
+                                       .epoch = agent->second ? 2 : 1,
+                                       .from = agent->second ? world->from : 0,
                                        .count = count,
                                        .neighbours = neighbours,
                                        .own_weight = 1.0 / (double)(count + 1),
@@ -223,20 +235,62 @@ static void start_agent(sim_world *world, int k)
                             .agent = (uint32_t)k,
                             .keys = &agent->keys,
                             .boot = agent->boot,
-                            .round = which < 0 ? 0 : agent->checkpoint[which].round,
-                            .next = world->options.sabotage == SIM_FORGET_JOURNAL ? 0 : agent->next,
-                            .model = which < 0 ? zero : agent->checkpoint[which].model,
+                            .round = round,
+                            .next = agent->second && second.from > next ? second.from : next,
+                            .model = model,
                             .link = &agent->link.base,
                             .record = record,
                             .combine = combine,
                             .user = &agent->link,
                             .echo = echoes(world, k, witnesses)};
-    memcpy(setup.window.run, frames_run, sizeof setup.window.run);
+    memcpy(setup.window.run, agent->second ? second.run : frames_run, sizeof setup.window.run);
+    if (agent->second) {
+        memcpy(setup.window.before, frames_run, sizeof setup.window.before);
+    }
+    rfi_node *node = NULL;
     reef_error error = {REEF_OK, ""};
-    reef_status status = rfi_node_create(&agent->node, NULL, &setup, world->now, &error);
+    reef_status status = rfi_node_create(&node, NULL, &setup, world->now, &error);
     SIM_CHECK(world, status == REEF_OK, "%s", error.text);
+    return node;
+}
+
+static void start_agent(sim_world *world, int k)
+{
+    sim_agent *agent = &world->agent[k];
+    static const double zero[SIM_LARGE] = {0};
+    int which = agent->checkpoints ? sim_below(world, agent->checkpoints + 1) - 1 : -1; /* of any age, or none */
+    agent->link = (sim_link){{&sim_link_ops}, world, k, false};
+    agent->crash = agent->has_message = agent->making = false;
+    agent->wake = INFINITY;
+    agent->boot = ((uint64_t)k << 32) + ++agent->life;
+    agent->node = make_node(world, k, which < 0 ? 0 : agent->checkpoint[which].round,
+                            which < 0 ? zero : agent->checkpoint[which].model);
     agent->up = true;
     take_proofs(agent);
+}
+
+/* Goes over to the second epoch as net/agent_epoch.c does. */
+static void go_over(sim_world *world, int k)
+{
+    sim_agent *agent = &world->agent[k];
+    const rfi_rounds *rounds = rfi_node_rounds(agent->node);
+    const rfi_edition second = second_edition(world);
+    if (agent->second || !knows_second(world, k)) {
+        return;
+    }
+    rfi_node_expect(agent->node, &second);
+    bool between = rounds->phase == RFI_PHASE_READY || rounds->phase == RFI_PHASE_GATHER;
+    if (!between || rfi_rounds_aligned(rounds) < world->from) {
+        return;
+    }
+    rfi_node *old = agent->node;
+    agent->second = true;
+    agent->boot += UINT64_C(1) << 31;
+    agent->node = make_node(world, k, rounds->round, rfi_node_model(old));
+    take_proofs(agent);
+    rfi_node_succeed(agent->node, old);
+    rfi_node_destroy(&old);
+    world->result.epochs += agent->character == SIM_HONEST;
 }
 
 static void stop_agent(sim_world *world, int k)
@@ -287,6 +341,7 @@ static void step_agent(sim_world *world, int k)
     if (agent->character == SIM_HONEST) {
         sim_saw_step(world, k, until);
     }
+    go_over(world, k);
     if (rfi_node_rounds(agent->node)->combined != combined && sim_chance(world, 0.2)) {
         save_checkpoint(world, agent);
     }
@@ -503,6 +558,19 @@ static void draw_faults(sim_world *world)
     }
 }
 
+/* The second file holds from some round on; whoever knows it in time goes over in that round, the others later. */
+static void draw_epochs(sim_world *world)
+{
+    if (!world->options.epochs) {
+        return;
+    }
+    world->from = (uint64_t)(1 + sim_below(world, FAULTY_ROUNDS));
+    double spread = sim_chance(world, 0.5) ? 0.5 : 20;
+    for (int k = 0; k < world->agents; k++) {
+        world->agent[k].knows = spread * sim_uniform(world);
+    }
+}
+
 sim_result sim_run(const sim_options *options)
 {
     sim_world *volatile world = calloc(1, sizeof *world);
@@ -514,6 +582,7 @@ sim_result sim_run(const sim_options *options)
     if (setjmp(world->failed) == 0) {
         draw_graph(world);
         draw_faults(world);
+        draw_epochs(world);
         play(world);
         world->result.good = true;
     }

@@ -8,6 +8,9 @@
  * what they like. After it all honest agents must combine again, and a two-faced sender must be excluded by all honest agents that hear it,
  * if two of them were shown different models. No honest agent ever is.
  *
+ * With `epochs` there is a second run file. Agents get to know it at any time, before or after the round from which it holds, and go over
+ * to it; nobody signs a round under the wrong one of the two files that it knows.
+ *
  * After every event the promises of net/round.h are checked against what really happened, which only the simulation knows. */
 #ifndef TESTS_NET_SIM_H
 #define TESTS_NET_SIM_H
@@ -28,10 +31,11 @@ typedef enum sim_sabotage {
 typedef struct sim_options {
     uint64_t seed;
     sim_sabotage sabotage;
-    bool real;  /* Ed25519 instead of the cheap signatures */
-    bool large; /* models in chunks */
-    bool plain; /* without echoes, as seeds that were kept from before there were any */
-    bool trace; /* every event on standard error */
+    bool real;   /* Ed25519 instead of the cheap signatures */
+    bool large;  /* models in chunks */
+    bool plain;  /* without echoes, as seeds that were kept from before there were any */
+    bool epochs; /* the coordinator signs a second run file, which everybody gets to know at another time */
+    bool trace;  /* every event on standard error */
 } sim_options;
 
 typedef struct sim_result {
@@ -44,7 +48,8 @@ typedef struct sim_result {
     uint64_t joined;
     uint64_t stale; /* rows used that were not of the round */
     uint64_t excluded;
-    double seconds; /* virtual */
+    uint64_t epochs; /* that honest agents have gone over to */
+    double seconds;  /* virtual */
 } sim_result;
 
 sim_result sim_run(const sim_options *options);

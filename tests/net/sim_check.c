@@ -39,6 +39,10 @@ void sim_saw_frame(sim_world *world, int agent, const unsigned char *bytes, size
               (unsigned long long)head.round);
     SIM_CHECK(world, memcmp(mark, a->mark[head.round], sizeof mark) == 0, "agent %d signs two models for round %llu",
               agent, (unsigned long long)head.round);
+    bool knows = a->up && rfi_node_window(a->node)->after.known;
+    SIM_CHECK(world, head.epoch == 2 ? head.round >= world->from : !knows || head.round < world->from,
+              "agent %d signs round %llu under the file of epoch %u", agent, (unsigned long long)head.round,
+              head.epoch);
     a->signed_[head.round] = true;
     a->value[head.round] = a->phi[0];
 }
@@ -87,6 +91,7 @@ void sim_saw_step(sim_world *world, int agent, double until)
     for (int l = 0; l < world->agents; l++) {
         top = world->agent[l].character == SIM_HONEST && world->agent[l].top > top ? world->agent[l].top : top;
     }
+    top = a->second && world->from > top ? world->from : top;
     SIM_CHECK(world, rounds->round <= top, "agent %d is at round %llu, no honest agent was beyond %lld", agent,
               (unsigned long long)rounds->round, (long long)top - 1);
     bool bounded = rounds->phase != RFI_PHASE_GATHER && rounds->phase != RFI_PHASE_READY;
@@ -101,8 +106,10 @@ void sim_saw_step(sim_world *world, int agent, double until)
                   l);
         if (world->agent[l].character == SIM_HONEST) {
             SIM_CHECK(world, !peer->excluded, "agent %d excludes agent %d, which is honest", agent, l);
-            SIM_CHECK(world, peer->claim < (int64_t)world->agent[l].top, "agent %d believes agent %d at round %lld",
-                      agent, l, (long long)peer->claim);
+            uint64_t said =
+                world->agent[l].second && world->from > world->agent[l].top ? world->from : world->agent[l].top;
+            SIM_CHECK(world, peer->claim < (int64_t)said, "agent %d believes agent %d at round %lld", agent, l,
+                      (long long)peer->claim);
         }
     }
 }

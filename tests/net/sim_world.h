@@ -87,6 +87,8 @@ typedef struct sim_agent {
     bool crash; /* at the end of this step */
     uint64_t boot;
     uint64_t next; /* the journal: survives crashes */
+    double knows;  /* when it gets to know the second run file */
+    bool second;   /* which it works by: survives crashes */
     double phi[SIM_LARGE];
     struct {
         uint64_t round;
@@ -127,6 +129,7 @@ struct sim_world {
     bool witness[SIM_AGENTS][SIM_AGENTS]; /* hear a common sender */
     double malicious;                     /* F */
     double deadline;
+    uint64_t from; /* the second epoch's first round */
     double loss, repeat, damage, crash;
     double delay;
     bool cut;      /* agents of different sides do not hear each other */

@@ -1,6 +1,6 @@
 /* Thousands of runs in a simulated network. A run that breaks a promise prints its seed, and
  *     REEF_SEED=n build/.../test_net_rounds
- * plays that one again, event by event on standard error. REEF_SCHEDULES sets how many are played. */
+ * plays that one again, event by event on standard error (REEF_LARGE=1, REEF_EPOCHS=1: as it says). REEF_SCHEDULES sets how many are played. */
 #include "net/crypto.h"
 #include "net/sim.h"
 #include "support/check.h"
@@ -23,14 +23,16 @@ static void add(sim_result *total, const sim_result *one)
     total->joined += one->joined;
     total->stale += one->stale;
     total->excluded += one->excluded;
+    total->epochs += one->epochs;
     total->seconds += one->seconds;
 }
 
 static sim_result play(const sim_options *options)
 {
     sim_result result = sim_run(options);
-    CHECK(result.good, "REEF_SEED=%llu%s%s: %s (at %.3f s)", (unsigned long long)options->seed,
-          options->real ? ", real signatures" : "", options->large ? ", large models" : "", result.why, result.seconds);
+    CHECK(result.good, "REEF_SEED=%llu%s%s%s: %s (at %.3f s)", (unsigned long long)options->seed,
+          options->real ? ", real signatures" : "", options->large ? " REEF_LARGE=1" : "",
+          options->epochs ? " REEF_EPOCHS=1" : "", result.why, result.seconds);
     return result;
 }
 
@@ -84,6 +86,21 @@ static void promises_hold_with_models_in_chunks(void **state)
     }
 }
 
+static void promises_hold_over_epochs(void **state)
+{
+    (void)state;
+    sim_result total = {0};
+    uint64_t schedules = number_from("REEF_SCHEDULES", MONTE_CARLO(4000, 400));
+    for (uint64_t seed = 0; seed < schedules; seed++) {
+        sim_result result = play(&(sim_options){.seed = seed, .epochs = true, .large = seed % 50 == 49});
+        add(&total, &result);
+    }
+    print_message("%llu schedules with two epochs: %llu agents have gone over, %llu combined, %llu alone\n",
+                  (unsigned long long)schedules, (unsigned long long)total.epochs, (unsigned long long)total.combined,
+                  (unsigned long long)total.alone);
+    CHECK(total.epochs > 2 * schedules, "hardly anybody goes over");
+}
+
 static void one_seed_is_one_run(void **state)
 {
     (void)state;
@@ -120,8 +137,11 @@ int main(void)
         return 1;
     }
     if (getenv("REEF_SEED")) {
-        sim_result result = sim_run(
-            &(sim_options){.seed = number_from("REEF_SEED", 0), .plain = getenv("REEF_PLAIN") != NULL, .trace = true});
+        sim_result result = sim_run(&(sim_options){.seed = number_from("REEF_SEED", 0),
+                                                   .plain = getenv("REEF_PLAIN") != NULL,
+                                                   .large = getenv("REEF_LARGE") != NULL,
+                                                   .epochs = getenv("REEF_EPOCHS") != NULL,
+                                                   .trace = true});
         (void)printf("%s\n", result.good ? "good" : result.why);
         return result.good ? 0 : 1;
     }
@@ -131,6 +151,7 @@ int main(void)
         cmocka_unit_test(what_was_found_stays_repaired),
         cmocka_unit_test(promises_hold_with_real_signatures),
         cmocka_unit_test(promises_hold_with_models_in_chunks),
+        cmocka_unit_test(promises_hold_over_epochs),
         cmocka_unit_test(promises_hold_in_every_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

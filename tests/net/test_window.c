@@ -412,6 +412,96 @@ static void large_models_are_fetched(void **state)
     rfi_window_destroy(&window);
 }
 
+/* A head as the file of epoch 2 has it, which holds from round 7 on. */
+static rfi_head head_of_next(const desk *d, ptrdiff_t peer, uint64_t round, const double *model)
+{
+    rfi_head head = head_of(d, peer, round, model);
+    head.epoch = 2;
+    head.run[0] ^= 1;
+    return head;
+}
+
+static rfi_edition next_edition(void)
+{
+    rfi_edition next = {.known = true, .epoch = 2, .from = 7};
+    memcpy(next.run, frames_run, sizeof next.run);
+    next.run[0] ^= 1;
+    return next;
+}
+
+static void frames_of_the_next_epoch_say_where_others_are(void **state)
+{
+    desk *d = *state;
+    const double model[NUMBERS] = {1, 1, 1};
+    const rfi_edition next = next_edition();
+    rfi_window_advance(d->window, 5);
+    rfi_head head = head_of_next(d, 0, 7, model);
+    assert_int_equal(give(d, 0, 0, &head, model), RFI_CONFIG); /* of a file that is not known */
+    assert_int_equal(d->window->peers[0].claim, -1);
+    rfi_window_expect(d->window, &next);
+    assert_false(rfi_window_outgrown(d->window, 6));
+    assert_true(rfi_window_outgrown(d->window, 7));
+    d->keys[0].secret[3] ^= 1;
+    assert_int_equal(give(d, 0, 0, &head, model), RFI_SIGNATURE);
+    d->keys[0].secret[3] ^= 1;
+    assert_int_equal(d->window->peers[0].claim, -1);
+    for (ptrdiff_t l = 0; l < PEERS; l++) {
+        head = head_of_next(d, l, 8, model);
+        assert_int_equal(give(d, 1, l, &head, model), RFI_FUTURE);
+        assert_int_equal(d->window->peers[l].claim, 8);
+        CHECK_CLOSE(row(d, l, 7), 0, 0, "nothing of it is kept");
+    }
+    assert_int_equal(rfi_window_claimed(d->window), 8);
+    head = head_of_next(d, 0, 6, model); /* a round of this epoch under the file of the next */
+    assert_int_equal(give(d, 1, 0, &head, model), RFI_CONFIG);
+    head = head_of_next(d, 0, 9, model);
+    head.run[1] ^= 1; /* another file for that epoch */
+    assert_int_equal(give(d, 1, 0, &head, model), RFI_CONFIG);
+    assert_false(d->window->peers[0].excluded);
+}
+
+static void the_next_epoch_takes_over_what_is_held(void **state)
+{
+    desk *d = *state;
+    const double model[NUMBERS] = {4, 4, 4};
+    rfi_window *old = d->window;
+    rfi_window_advance(old, 6);
+    assert_int_equal(send(d, 0, 1, 6, 6.5), RFI_GOOD);
+    assert_int_equal(send(d, 0, 1, 8, 8.5), RFI_GOOD); /* by somebody who does not know of the next epoch yet */
+    assert_int_equal(send(d, 0, 2, 6, 1), RFI_GOOD);
+    assert_int_equal(send(d, 0, 2, 6, 2), RFI_TWO_FACED);
+    const rfi_edition next = next_edition();
+    rfi_window_setup setup = d->setup; /* neighbour 0 has left, and the others have more weight */
+    setup.epoch = next.epoch;
+    setup.from = next.from;
+    memcpy(setup.run, next.run, sizeof setup.run);
+    memcpy(setup.before, frames_run, sizeof setup.before);
+    setup.count--;
+    setup.neighbours++;
+    setup.own_weight += 0.2;
+    reef_error error = {REEF_OK, ""};
+    assert_int_equal(rfi_window_create(&d->window, NULL, &setup, &error), REEF_OK);
+    rfi_window_inherit(d->window, old);
+    rfi_window_destroy(&old);
+    assert_int_equal(d->window->round, 6);
+    assert_int_equal(d->window->peers[0].who.agent, agent_of(1));
+    assert_int_equal(d->window->peers[0].claim, 8);
+    CHECK_CLOSE(row(d, 0, 7), 6.5, 0, "the model of the epoch before serves");
+    CHECK_CLOSE(row(d, 0, 8), 6.5, 0, "what was signed for round 8 was signed under the wrong file");
+    assert_true(d->window->peers[1].excluded);
+    assert_int_equal(d->window->peers[1].counts[RFI_TWO_FACED], 1);
+    assert_true(rfi_window_is_ours(d->window, frames_run));
+    assert_true(rfi_window_is_ours(d->window, next.run));
+    /* it hears frames of the new file; old ones offend nobody, rounds before the epoch do */
+    rfi_head head = head_of_next(d, 1, 8, model);
+    assert_int_equal(give(d, 1, 1, &head, model), RFI_GOOD);
+    CHECK_CLOSE(row(d, 0, 8), 4, 0, "its model");
+    assert_int_equal(send(d, 1, 1, 9, 1), RFI_OLD);
+    assert_false(rfi_is_offence(RFI_OLD));
+    head = head_of_next(d, 1, 6, model);
+    assert_int_equal(give(d, 1, 1, &head, model), RFI_CONFIG);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -423,6 +513,8 @@ int main(void)
         TEST(values_that_are_no_numbers_are_refused_once),
         TEST(verification_is_rationed),
         TEST(what_has_piled_up_is_no_offence),
+        TEST(frames_of_the_next_epoch_say_where_others_are),
+        TEST(the_next_epoch_takes_over_what_is_held),
         TEST(two_models_for_a_round_exclude),
         TEST(claims_need_the_weight_of_a_quorum),
         TEST(claims_of_the_honest_are_enough),

@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -70,6 +71,38 @@ def test_malicious_agents_are_down_weighted():
         assert sorted(honest[k]["suspects"]) == ["agent-3", "agent-4"]
         assert honest[k]["round"] == 59
         assert honest[k]["why"]["agent-4"]
+
+
+def test_the_next_epoch_goes_on_without_who_was_removed():
+    """While it runs, agent 0 lays the file of epoch 2 in place of the first: agent 3 is removed, and the others go on with each other."""
+    command = Path(os.environ.get("REEF_LIBRARY") or "").parent / "reef"
+    if not command.exists():
+        pytest.skip("the command reef is not there")
+
+    def sign_next(folder, current):
+        draft = re.sub(r"  agent-3: .*", "  agent-3: removed", (folder / "draft.yaml").read_text())
+        (folder / "next.draft").write_text(draft + f"epoch: 2\nfrom: {current + 25}\n")
+        subprocess.run([command, "keys", "sign", folder / "next.draft", "--key", folder / "coordinator.key", "--after", folder / "run.yaml",
+                        "--round", str(current), "-o", folder / "next.yaml"], check=True, capture_output=True)
+        os.replace(folder / "next.yaml", folder / "run.yaml")
+
+    def play(agent, k):
+        model, last = agent.join(np.full(4, k, np.float32)), None
+        try:
+            while agent.round < 60:
+                if k == 0 and agent.round == 10:
+                    sign_next(Path(agent.run).parent, 10)
+                time.sleep(0.1)
+                model, last = agent.exchange(model)
+        except reef.Left as left:
+            return {"left": str(left), "round": last.round}
+        return {"present": sorted(last.present), "missing": last.missing, "combined": last.combined}
+
+    answers = reef.swarm(play, agents=5, count=4, rule="median", malicious=0.2, deadline=5)
+    assert "agent-3 was removed from run swarm in epoch 2" in answers[3]["left"] and 33 <= answers[3]["round"] <= 35
+    for k in (0, 1, 2, 4):
+        assert answers[k]["combined"] and "agent-3" not in answers[k]["present"] + answers[k]["missing"]
+    assert answers[0]["present"] == ["agent-1", "agent-2", "agent-4"]
 
 
 def test_overlap_restart_and_misuse():
