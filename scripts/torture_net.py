@@ -118,9 +118,15 @@ def net_strangers(b, place):
     program(b, place, "test_net_strangers", REEF_STRANGERS=b.rng.randint(1000, 5000))
 
 
-PARTS = {"net_kills": net_kills, "net_broker": net_broker, "net_stop": net_stop, "net_frames": net_frames, "net_strangers": net_strangers}
+def net_schedules(b, place):
+    program(b, place, "test_net_rounds", REEF_FIRST=b.rng.randrange(100000, 2**40), REEF_SCHEDULES=3000)
+
+
+PARTS = {"net_kills": net_kills, "net_broker": net_broker, "net_stop": net_stop, "net_frames": net_frames, "net_strangers": net_strangers,
+         "net_schedules": net_schedules}
 TELLS = {"net_kills": "a swarm whose agents are killed 5 to 30 times",
          "net_broker": "a swarm whose nats-server is killed or stopped for up to 5 s, up to three times",
          "net_stop": "a swarm of which agents are stopped for up to 10 s",
          "net_frames": "50 000 to 200 000 hostile frames, counted one by one",
-         "net_strangers": "1000 to 5000 logins of strangers"}
+         "net_strangers": "1000 to 5000 logins of strangers",
+         "net_schedules": "6000 simulated runs that no test has played, half of them with two epochs: loss, crashes, partitions, hostile brokers"}

@@ -177,16 +177,36 @@ bool rfi_epoch_due(const rfi_agent *a)
     return a->has_next && between && rfi_rounds_aligned(rounds) >= (uint64_t)a->next.terms.from;
 }
 
-/* The rule's memory and the model, in a member that hears others. */
-static reef_status move_member(rfi_agent *a, reef_error *error)
+/* The next file and all that follows from it. The member goes first: it uses the rule of the old one. */
+static reef_status replace_file(rfi_agent *a, reef_error *error)
+{
+    unsigned char layout[RFI_HASH_BYTES];
+    memcpy(layout, a->roster.shape.layout, sizeof layout);
+    memcpy(a->before, a->file.hash, sizeof a->before);
+    (void)rename(a->kept_file, a->past_file); /* without it, proofs of the epoch before are not taken after a restart */
+    rfi_agent_free_member(a);
+    rfi_roster_free(&a->roster);
+    rfi_runfile_free(&a->file);
+    a->file = a->next;
+    a->next = (rfi_runfile){0};
+    a->has_next = false;
+    reef_status status = rfi_roster_create(NULL, &a->file, &a->roster, error);
+    memcpy(a->roster.shape.layout, layout, sizeof layout);
+    return status;
+}
+
+/* From here on there is no way back: whatever fails ends the agent before it signs anything else. */
+static reef_status go_over(rfi_agent *a, reef_error *error)
 {
     size_t size = reef_member_size(a->member);
-    unsigned char *bytes = rfi_allocate(NULL, size);
+    unsigned char *bytes = rfi_allocate(NULL, size); /* the model and the rule's memory */
     if (!bytes) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the next epoch");
     }
     reef_status status = reef_member_save(a->member, bytes, size, error);
-    rfi_agent_free_member(a);
+    if (status == REEF_OK) {
+        status = replace_file(a, error);
+    }
     if (status == REEF_OK) {
         status = rfi_agent_make_member(a, error);
     }
@@ -194,30 +214,10 @@ static reef_status move_member(rfi_agent *a, reef_error *error)
         status = reef_member_load(a->member, bytes, size, error);
     }
     rfi_release(NULL, bytes);
-    return status;
-}
-
-/* From here on there is no way back: whatever fails ends the agent before it signs anything else. */
-static reef_status go_over(rfi_agent *a, reef_error *error)
-{
-    unsigned char layout[RFI_HASH_BYTES];
-    memcpy(layout, a->roster.shape.layout, sizeof layout);
-    memcpy(a->before, a->file.hash, sizeof a->before);
-    (void)rename(a->kept_file, a->past_file); /* without it, proofs of the epoch before are not taken after a restart */
-    rfi_roster_free(&a->roster);
-    rfi_runfile_free(&a->file);
-    a->file = a->next;
-    a->next = (rfi_runfile){0};
-    a->has_next = false;
-    reef_status status = rfi_roster_create(NULL, &a->file, &a->roster, error);
-    if (status == REEF_OK) {
-        memcpy(a->roster.shape.layout, layout, sizeof layout);
-        status = move_member(a, error);
+    if (status != REEF_OK) {
+        return status;
     }
-    if (status == REEF_OK) {
-        status = rfi_agent_make_node(a, rfi_node_rounds(a->node)->round, error);
-    }
-    return status;
+    return rfi_agent_make_node(a, rfi_node_rounds(a->node)->round, error);
 }
 
 /* What was told and written down of neighbours before is not told again. */

@@ -424,6 +424,9 @@ ptrdiff_t reef_agent_neighbours(const reef_agent *a)
 
 const char *reef_agent_name(const reef_agent *a, ptrdiff_t neighbour)
 {
+    if (!a->core.node) { /* the next epoch could not be made */
+        return "";
+    }
     return a->core.file.participants[rfi_node_window(a->core.node)->peers[neighbour].who.agent].name;
 }
 

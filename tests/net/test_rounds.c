@@ -1,6 +1,7 @@
 /* Thousands of runs in a simulated network. A run that breaks a promise prints its seed, and
  *     REEF_SEED=n build/.../test_net_rounds
- * plays that one again, event by event on standard error (REEF_LARGE=1, REEF_EPOCHS=1: as it says). REEF_SCHEDULES sets how many are played. */
+ * plays that one again, event by event on standard error (REEF_LARGE=1, REEF_EPOCHS=1: as it says). REEF_SCHEDULES sets how many are
+ * played, REEF_FIRST the first seed. */
 #include "net/crypto.h"
 #include "net/sim.h"
 #include "support/check.h"
@@ -40,8 +41,9 @@ static void promises_hold_in_every_schedule(void **state)
 {
     (void)state;
     uint64_t schedules = number_from("REEF_SCHEDULES", MONTE_CARLO(20000, 1000));
+    uint64_t first = number_from("REEF_FIRST", 0);
     sim_result total = {0};
-    for (uint64_t seed = 0; seed < schedules; seed++) {
+    for (uint64_t seed = first; seed < first + schedules; seed++) {
         sim_result result = play(&(sim_options){.seed = seed});
         add(&total, &result);
     }
@@ -91,7 +93,8 @@ static void promises_hold_over_epochs(void **state)
     (void)state;
     sim_result total = {0};
     uint64_t schedules = number_from("REEF_SCHEDULES", MONTE_CARLO(4000, 400));
-    for (uint64_t seed = 0; seed < schedules; seed++) {
+    uint64_t first = number_from("REEF_FIRST", 0);
+    for (uint64_t seed = first; seed < first + schedules; seed++) {
         sim_result result = play(&(sim_options){.seed = seed, .epochs = true, .large = seed % 50 == 49});
         add(&total, &result);
     }
