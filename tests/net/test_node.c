@@ -332,6 +332,22 @@ static void who_waits_for_everybody_asks_for_the_round_it_lacks(void **state)
     assert_int_equal(rfi_node_rounds(d->node)->combined, 1);
 }
 
+/* The agent has the file of the next epoch, which holds from this round on, and was offered a model before it could go over. */
+static void a_round_of_the_next_epoch_is_not_signed_under_this_file(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    gather(d);
+    rfi_node_expect(d->node, &(rfi_edition){.known = true, .epoch = 2, .from = 0});
+    offer(d, 1);
+    assert_int_equal(step(d, 1, &error), RFI_NODE_READY); /* and nobody waits for it */
+    for (int i = 0; i < d->count; i++) {
+        assert_true(d->log[i].what == COMBINED || d->log[i].topic.kind == RFI_TOPIC_EVENT);
+    }
+    assert_int_equal(rfi_node_rounds(d->node)->idles, 1);
+    assert_int_equal(rfi_node_rounds(d->node)->round, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -345,6 +361,7 @@ int main(void)
         TEST(a_second_process_with_the_key_ends_it),
         TEST(says_good_bye),
         TEST(without_a_quorum_it_goes_on_alone_by_the_deadline),
+        TEST(a_round_of_the_next_epoch_is_not_signed_under_this_file),
         cmocka_unit_test_setup_teardown(who_waits_for_everybody_asks_for_the_round_it_lacks, set_up_patient, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
