@@ -25,7 +25,7 @@ round_of() { sed -n 's/^progress: .* round=\([0-9]*\) .*/\1/p' "agent-$1.log" | 
 
 # Waits until an agent is beyond a round:  reach NUMBER ROUND
 reach() {
-    for _ in $(seq 900); do
+    for _ in $(seq 1800); do
         now=$(round_of "$1")
         if [ "${now:-0}" -gt "$2" ]; then return 0; fi
         kill -0 "${agent[$1]}"

@@ -38,7 +38,7 @@ END
 }
 # Waits until the swarm that writes to `lines` has come to round $1.
 reach() {
-    for _ in $(seq 600); do
+    for _ in $(seq 1800); do
         if python3 -c 'import re, sys; r = re.findall(r"round (\d+) to", open("lines").read()); sys.exit(not r or int(r[-1]) < int(sys.argv[1]))' "$1"; then
             return 0
         fi
@@ -98,7 +98,7 @@ finish_swarm() {
     kill -STOP "$agent"
     # a record per round: the others have done forty more
     enough=$((5 * $(stat -c %s "keep/record-$other")))
-    for _ in $(seq 600); do
+    for _ in $(seq 1800); do
         if [ "$(stat -c %s "keep/record-$other")" -ge "$enough" ]; then break; fi
         sleep 0.1
     done
