@@ -17,6 +17,13 @@ steady: 20
 END
 }
 
+# A process that a failed test has left stopped would stay so.
+teardown() {
+    for process in ${agent:-} ${server:-}; do
+        kill -CONT "$process" 2>/dev/null || true
+    done
+}
+
 msd() { python3 -c 'import csv, sys; print(next(csv.DictReader(open(sys.argv[1] + "/summary.csv")))["msd_db"])' "$1"; }
 # near FOLDER OTHER DECIBELS: the first is no worse than the second by more than so many
 near() { python3 -c 'import sys; a, b, c = map(float, sys.argv[1:]); print(a, b); sys.exit(a > b + c)' "$(msd "$1")" "$(msd "$2")" "$3"; }
