@@ -20,7 +20,7 @@ static const reef_field shorth_fields[] = {
      .offset = offsetof(shorth_params, f),
      .preset = "max",
      .unit = "agents",
-     .help = "liars to withstand"},
+     .help = "malicious inputs to tolerate"},
 };
 
 /* The most liars among n rows; Reef refuses more, and turns f=25% or f=max into column->f. */

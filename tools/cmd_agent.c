@@ -37,10 +37,10 @@ static const option_row options[] = {
     {OPT_MALICIOUS, "malicious-at-least", "F", "refuses run files that allow for less malicious weight", VALUE_TEXT,
      NULL},
     {OPT_METRICS, "metrics", "PORT", "serves Prometheus metrics at http://127.0.0.1:PORT/metrics", VALUE_TEXT, NULL},
-    {OPT_LOG, "log", "FORMAT", "of the log on standard error: plain, logfmt or json (default: plain)", VALUE_TEXT,
-     NULL},
-    {OPT_LEVEL, "log-level", "LEVEL", "least level of it: debug, info, warning or error (default: info)", VALUE_TEXT,
-     NULL},
+    {OPT_LOG, "log", "FORMAT", "format of the log on standard error: plain, logfmt or json (default: plain)",
+     VALUE_TEXT, NULL},
+    {OPT_LEVEL, "log-level", "LEVEL", "lowest level that is logged: debug, info, warning or error (default: info)",
+     VALUE_TEXT, NULL},
     {OPT_RECORD, "record", "FILE", "writes down models and trust as `reef swarm` reads them", VALUE_FILE, NULL},
 };
 

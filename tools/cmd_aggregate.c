@@ -120,13 +120,13 @@ static const option_row options[] = {
     {'r', "rule", "SPEC", "rule, as in `reef list`; default: ref. \"vref\", \"nnm:f=2 | ref\", ...", VALUE_RULE, NULL},
     {'w', "weights", "W,W,...", "one weight per file, by size of its data for instance; default: equal", VALUE_TEXT,
      NULL},
-    {OPT_WHOLE, "whole-model", NULL, "rules that compare whole vectors see the model as one (default)", VALUE_NONE,
+    {OPT_WHOLE, "whole-model", NULL, "rules that compare whole vectors compare whole models (default)", VALUE_NONE,
      NULL},
-    {OPT_TENSOR, "per-tensor", NULL, "they judge each tensor by itself", VALUE_NONE, NULL},
+    {OPT_TENSOR, "per-tensor", NULL, "rules that compare whole vectors treat each tensor separately", VALUE_NONE, NULL},
     {OPT_NAN, "nan", "POLICY", "files with NaN or Inf: drop-row (default: leave the file out),\ndrop-coordinate, error",
      VALUE_WORDS, "drop-row drop-coordinate error"},
     {OPT_INTEGERS, "integers", "HOW",
-     "tensors of whole numbers or truth values, element by element:\nmajority (default; where there is none, from the "
+     "integer and boolean tensors, element by element:\nmajority (default; where there is none, from the "
      "most trusted\nfile), trusted (from that file)",
      VALUE_WORDS, "majority trusted"},
     {OPT_DROP, "drop-bad", NULL,
@@ -142,7 +142,7 @@ static const option_row options[] = {
     {OPT_BASE, "base", "MODEL",
      "aggregate differences from this model, and add the result to it; for\nrules with an origin: clip, arc, cclip",
      VALUE_FILE, NULL},
-    {OPT_TRUST, "trust", "FILE", "write the table of trust as csv; - is standard output", VALUE_FILE, NULL},
+    {OPT_TRUST, "trust", "FILE", "write the trust table as csv; - is standard output", VALUE_FILE, NULL},
     {OPT_TENSORS, "trust-tensors", "FILE",
      "write the trust of each file in each tensor as csv, and print which\nfiles were down-weighted where", VALUE_FILE,
      NULL},
@@ -302,7 +302,7 @@ static bool may_be_trust(const char *path, const char *head)
 static int check_outputs(const request *r)
 {
     if (r->trust && same_output(r->out, r->trust)) {
-        return complain("the result and the table of trust cannot both go to", r->out);
+        return complain("the result and the trust table cannot both go to", r->out);
     }
     if (r->trust_tensors &&
         (same_output(r->out, r->trust_tensors) || (r->trust && same_output(r->trust, r->trust_tensors)) ||
@@ -327,14 +327,14 @@ static int check_outputs(const request *r)
             return complain("--state would replace an input:", r->merge.state);
         }
         if (r->trust && !is_stream(r->trust) && reef_file_same(r->paths[i], r->trust)) {
-            return complain("the table of trust would replace an input:", r->trust);
+            return complain("the trust table would replace an input:", r->trust);
         }
     }
     if (r->trust && !may_be_trust(r->trust, trust_head)) {
-        return complain("--trust would replace a file that is no table of trust:", r->trust);
+        return complain("--trust would replace a file that is not a trust table:", r->trust);
     }
     if (r->trust_tensors && !may_be_trust(r->trust_tensors, tensors_head)) {
-        return complain("--trust-tensors would replace a file that is no such table:", r->trust_tensors);
+        return complain("--trust-tensors would replace a file that is not such a table:", r->trust_tensors);
     }
     if (r->trust_tensors && r->merge.no_trust) {
         return complain("--trust-tensors and --no-trust exclude each other", NULL);
@@ -397,7 +397,7 @@ static int run_aggregate(int argc, char **argv)
 
 const command command_aggregate = {
     "aggregate",
-    "merge model files or folders (safetensors, npy, npz) into one, and tell who was trusted",
+    "merge model files or folders (safetensors, npy, npz) into one, and report how much each was trusted",
     "Usage: reef aggregate [OPTIONS] MODEL... -o OUT\n\n"
     "Merges checkpoints of the same model into one, so that the influence of bad ones is bounded, and prints how much\n"
     "each was trusted. MODEL is a safetensors, npy or npz file, or a folder in Hugging Face's layout\n"

@@ -63,8 +63,10 @@ void free_tensors(tensor_table *table);
 
 /* How the first lines of tables of trust begin. */
 extern const char trust_head[], tensors_head[];
-/* What became of a file, in two words. */
-const char *reason_of(const reef_merge_file *file);
+/* Below this trust a file, or a tensor of it, is called down-weighted. */
+#define DOWN_WEIGHTED 0.5
+/* What became of a file, in a few words. */
+const char *fate_of(const reef_merge_file *file);
 /* A field of a csv line, quoted; control characters become '?', as in the table for people. --json has names exactly. */
 void put_quoted(FILE *to, const char *text);
 

@@ -10,7 +10,7 @@ static void put_file(json *j, const request *r, const reef_merge_report *report,
     json_number(j, "weight", r->weights ? r->weights[i] : 1.0);
     json_number(j, "trust", file->trust);
     json_number(j, "rejected", file->rejected);
-    json_text(j, "fate", reason_of(file));
+    json_text(j, "fate", fate_of(file));
     json_text(j, "why", file->why);
     if (file->copy_of >= 0) {
         json_text(j, "copy_of", r->paths[file->copy_of]);

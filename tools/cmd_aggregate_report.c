@@ -47,10 +47,14 @@ void warn_of_copies(const request *r, const reef_merge_report *report)
     }
 }
 
-const char *reason_of(const reef_merge_file *file)
+const char *fate_of(const reef_merge_file *file)
 {
     static const char *const reasons[] = {"used", "weight 0", "NaN or Inf", "bad file"};
-    return reasons[file->reason];
+    if (file->reason == REEF_MERGE_USED && file->trust == 0) {
+        return "excluded";
+    }
+    bool low = file->reason == REEF_MERGE_USED && file->trust < DOWN_WEIGHTED; /* false if trust was not measured */
+    return low ? "down-weighted" : reasons[file->reason];
 }
 
 static void print_table(const request *r, const reef_merge_report *report)
@@ -69,7 +73,7 @@ static void print_table(const request *r, const reef_merge_report *report)
         } else {
             fprintf(r->say, "%6.3f  %6.1f %%  ", file->trust, 100 * file->rejected);
         }
-        fprintf(r->say, "%s\n", reason_of(file));
+        fprintf(r->say, "%s\n", fate_of(file));
     }
     for (ptrdiff_t i = 0; i < r->count; i++) {
         if (report->files[i].why[0]) {
@@ -117,14 +121,17 @@ void print_report(const request *r, const reef_merge_report *report)
             (long long)report->pairs, report->pairs == 1 ? "pair" : "pairs", report->pair_error, report->pair_worst);
     }
     if (report->partial) {
-        fprintf(r->say, "%lld of the tensors not in all files, each merged by itself from those that have it\n",
-                (long long)report->partial);
+        fprintf(r->say, "%lld %s not in all files; merged separately, from the files that have %s\n",
+                (long long)report->partial, report->partial == 1 ? "tensor is" : "tensors are",
+                report->partial == 1 ? "it" : "them");
     }
     if (report->masked) {
-        fprintf(r->say, "%lld entries were NaN or Inf and left out\n", (long long)report->masked);
+        fprintf(r->say, "%lld %s NaN or Inf and left out\n", (long long)report->masked,
+                report->masked == 1 ? "entry was" : "entries were");
     }
     if (report->unconverged) {
-        fprintf(r->say, "%lld times the iteration ended before its tolerance\n", (long long)report->unconverged);
+        fprintf(r->say, "%lld %s ended before reaching the tolerance\n", (long long)report->unconverged,
+                report->unconverged == 1 ? "iteration" : "iterations");
     }
 }
 
@@ -145,7 +152,7 @@ static void print_trust(const request *r, const reef_merge_report *report, FILE 
         const reef_merge_file *file = &report->files[i];
         put_quoted(to, r->paths[i]);
         (void)fprintf(to, ",%.17g,%.17g,%.17g,%s,", r->weights ? r->weights[i] : 1.0, file->trust, file->rejected,
-                      reason_of(file));
+                      fate_of(file));
         put_quoted(to, file->why);
         (void)fputc('\n', to);
     }
@@ -163,7 +170,7 @@ int write_trust(const request *r, const reef_merge_report *report)
     good = to && fclose(to) == 0 && good;
     int code = good ? write_output("aggregate", r->trust, text, size) : EXIT_FAILED;
     if (!good) {
-        fprintf(stderr, "reef aggregate: no memory for the table of trust\n");
+        fprintf(stderr, "reef aggregate: no memory for the trust table\n");
     }
     free(text);
     return code;

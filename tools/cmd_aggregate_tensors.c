@@ -97,7 +97,7 @@ static int by_name(const void *a, const void *b)
 
 static bool is_low(const tensor_row *row, ptrdiff_t file)
 {
-    return row->trust[file] < 0.5;
+    return row->trust[file] < DOWN_WEIGHTED;
 }
 
 /* Length of the first `parts` parts of a name with their dots; the whole name if it has no more. */

@@ -13,10 +13,10 @@ static const option_row options[] = {
     {OPT_PRIVATE, "private-key", "FILE", "the private key of the certificate", VALUE_FILE, NULL},
     {OPT_AUTHORITY, "authority", "FILE", "certificates that its own is signed with (default: those of the system)",
      VALUE_FILE, NULL},
-    {OPT_LOG, "log", "FORMAT", "of the log on standard error: plain, logfmt or json (default: plain)", VALUE_TEXT,
-     NULL},
-    {OPT_LEVEL, "log-level", "LEVEL", "least level of it: debug, info, warning or error (default: info)", VALUE_TEXT,
-     NULL},
+    {OPT_LOG, "log", "FORMAT", "format of the log on standard error: plain, logfmt or json (default: plain)",
+     VALUE_TEXT, NULL},
+    {OPT_LEVEL, "log-level", "LEVEL", "lowest level that is logged: debug, info, warning or error (default: info)",
+     VALUE_TEXT, NULL},
     {OPT_PRINT, "print", NULL, "prints the configuration of the server and ends", VALUE_NONE, NULL},
 };
 

@@ -48,13 +48,13 @@ static const option_row options[] = {
      "most weight that may be malicious in a neighbourhood\n(default: 1/3, or what the "
      "experiment places)",
      VALUE_TEXT, NULL},
-    {OPT_DEADLINE, "deadline", "SECONDS", "longest time that a round waits", VALUE_TEXT, NULL},
+    {OPT_DEADLINE, "deadline", "SECONDS", "longest time to wait in a round", VALUE_TEXT, NULL},
     {OPT_WAIT, "wait", NULL,
      "rounds wait for everybody until the deadline, whatever goes wrong; the default\nunless "
      "messages are lost or agents killed",
      VALUE_NONE, NULL},
     {OPT_DROP, "drop", "SHARE", "loses this share of the messages (0.3)", VALUE_TEXT, NULL},
-    {OPT_KILLS, "kills", "N", "ends agents N times as kill -9 does, and starts them again", VALUE_TEXT, NULL},
+    {OPT_KILLS, "kills", "N", "kills agents N times (kill -9) and restarts them", VALUE_TEXT, NULL},
     {OPT_BROKERS, "brokers", "N", "starts N independent brokers (1 to 8); one that works is enough", VALUE_TEXT, NULL},
     {OPT_TWO_FACED, "two-faced", "DELTA", "malicious agents add DELTA to what they send to every second broker",
      VALUE_TEXT, NULL},
@@ -249,7 +249,7 @@ static int run_swarm(int argc, char **argv)
 
 const command command_swarm = {
     "swarm",
-    "play an experiment with agents that are processes, over a broker",
+    "run an experiment with one process per agent, over a broker",
     "Usage: reef swarm EXPERIMENT.yaml [OPTIONS]\n\n"
     "Runs an experiment with one cell as agents on a network would: a broker and one process per agent on this "
     "machine,\n"

@@ -59,7 +59,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_net_check(const char *path, const char
                                                     void *user, ptrdiff_t *warnings, reef_error *error);
 
 /* Checks a proof that an agent has signed two models for one round (docs/network.md), and tells what it says. run_file: whose key it is;
- * NULL: not asked. *proven: it is valid. REEF_E_FORMAT: the file is no proof; REEF_E_ARG: the key is not of this run. */
+ * NULL: not asked. *proven: it is valid. REEF_E_FORMAT: the file is not a proof; REEF_E_ARG: the key is not of this run. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_proof(const char *path, const char *run_file, reef_tell *tell, void *user,
                                                     bool *proven, reef_error *error);
 

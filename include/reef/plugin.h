@@ -40,7 +40,7 @@ typedef struct reef_registry {
     reef_status reef_plugin(const reef_registry *registry, reef_error *error)
 // NOLINTEND(bugprone-macro-parentheses)
 
-/* Loads a plug-in into a context. It stays in memory until the process ends. A path without a slash is a file of the current folder.
+/* Loads a plug-in into a context. It stays in memory until the process ends. A path without a slash is a file in the current folder.
  * Not while others use the context. */
 REEF_API REEF_MUST_CHECK reef_status reef_plugin_load(reef_context *context, const char *path, reef_error *error);
 

@@ -42,7 +42,7 @@ extern "C" {
     X(REEF_E_ENGINE, 16, "communication failed")                                                                       \
     X(REEF_E_NO_RULE, 17, "a rule is missing")                                                                         \
     X(REEF_E_NO_LINKS, 18, "links are missing")                                                                        \
-    X(REEF_E_EXISTS, 19, "something else is there already")
+    X(REEF_E_EXISTS, 19, "something else is in its place already")
 
 /* What became of a call. */
 typedef enum reef_status {

@@ -44,7 +44,7 @@ extern const char *const rfi_references[];
 #define RFI_FIELD_REFERENCE(params, default)                                                                           \
     {                                                                                                                  \
         .name = "reference", .type = REEF_FIELD_WORD, .offset = offsetof(params, reference), .preset = default,        \
-        .unit = "", .help = "what updates are measured from: zero, or the liar's model before this round",             \
+        .unit = "", .help = "what updates are measured from: zero, or the malicious agent's model before this round",  \
         .words = rfi_references                                                                                        \
     }
 

@@ -133,7 +133,7 @@ static reef_status check(const rfi_ffi_job *job, reef_error *error)
     }
     for (ptrdiff_t i = 0; i < pointers; i++) {
         if (!job->data[i] || !job->out[i / job->rows]) {
-            return rfi_fail(error, REEF_E_ARG, "tensor %td of row %td, or its result, has no memory", i / job->rows,
+            return rfi_fail(error, REEF_E_ARG, "tensor %td of row %td, or its result, is NULL", i / job->rows,
                             i % job->rows);
         }
     }

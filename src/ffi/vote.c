@@ -31,7 +31,7 @@ static reef_status enrol(rfi_vote *vote, ballot_box *box, const void *const *dat
             return rfi_fail(error, REEF_E_WEIGHTS, "weight %td is %g; weights are finite and not negative", l, weight);
         }
         if (!data[l]) {
-            return rfi_fail(error, REEF_E_ARG, "row %td has no memory", l);
+            return rfi_fail(error, REEF_E_ARG, "row %td is NULL", l);
         }
         box->weights[l] = weight;
         box->ballots[l] = weight > 0 ? data[l] : NULL;

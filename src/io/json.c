@@ -138,14 +138,14 @@ reef_status rfi_json_text(rfi_json *c, const char *missing, rfi_slice *text)
         if (*c->at == '\\') {
             c->at++;
             if (!take_escape(c)) {
-                return rfi_json_fail(c, "a text has a \\ that JSON does not know");
+                return rfi_json_fail(c, "a string has an escape sequence that JSON does not know");
             }
         } else if (!take_character(c)) {
-            return rfi_json_fail(c, "a text is not UTF-8, or holds a control character");
+            return rfi_json_fail(c, "a string is not UTF-8, or contains a control character");
         }
     }
     if (c->at == c->end) {
-        return rfi_json_fail(c, "the file ends within a text");
+        return rfi_json_fail(c, "the file ends within a string");
     }
     c->at++;
     *text = (rfi_slice){c->letter ? c->letter + first : "", (size_t)(c->letters - first)};
@@ -192,7 +192,7 @@ reef_status rfi_json_number(rfi_json *c, ptrdiff_t *number)
     }
     bool whole = c->at > first && (*first != '0' || c->at == first + 1);
     bool more = c->at < c->end && strchr(".eE", *c->at) && *c->at;
-    return whole && !more ? REEF_OK : rfi_json_fail(c, "there should be a whole number, not negative");
+    return whole && !more ? REEF_OK : rfi_json_fail(c, "expected a whole number that is not negative");
 }
 
 /* ---- any value ---- */

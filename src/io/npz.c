@@ -206,7 +206,7 @@ static reef_status check_member(const archive *a, const member *m)
 {
     size_t length = m->name.length;
     if (length < 4 || memcmp(m->name.text + length - 4, ".npy", 4) != 0) {
-        return fail_member(a, m, "is no npy array");
+        return fail_member(a, m, "is not an npy array");
     }
     if (!rfi_json_is_text(m->name)) {
         return fail_member(a, m, "has a name that is not UTF-8, or holds control characters");

@@ -165,12 +165,12 @@ static reef_status read_metadata(cursor *c)
     }
     do {
         rfi_slice pair[2];
-        reef_status status = rfi_json_text(&c->json, "a key of '__metadata__' should be a text", &pair[0]);
+        reef_status status = rfi_json_text(&c->json, "a key of '__metadata__' should be a string", &pair[0]);
         if (status == REEF_OK && !rfi_json_take(&c->json, ':')) {
             return rfi_json_fail(&c->json, "a colon is missing in '__metadata__'");
         }
         if (status == REEF_OK) {
-            status = rfi_json_text(&c->json, "the values of '__metadata__' should be texts", &pair[1]);
+            status = rfi_json_text(&c->json, "the values of '__metadata__' should be strings", &pair[1]);
         }
         if (status != REEF_OK) {
             return status;

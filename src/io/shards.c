@@ -126,7 +126,7 @@ static reef_status check(rfi_shards *shards, const char *name, reef_error *error
                             rfi_shown(entry->tensor, shown));
         }
         if (!is_plain_name(entry->file)) {
-            return rfi_fail(error, REEF_E_FORMAT, "%s: '%s' is no file of this folder", rfi_path_show(name),
+            return rfi_fail(error, REEF_E_FORMAT, "%s: '%s' is not a file in this folder", rfi_path_show(name),
                             rfi_shown(entry->file, shown));
         }
         shards->files[i] = entry->file;

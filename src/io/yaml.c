@@ -178,7 +178,7 @@ static reef_status on_scalar(builder *b, const yaml_event_t *event)
                       "anchors (&) and tags (!) are not supported; write the value out");
     }
     if (!is_plain(event)) {
-        return refuse(b, event->start_mark, REEF_E_FORMAT, "a text may not contain control characters");
+        return refuse(b, event->start_mark, REEF_E_FORMAT, "a string may not contain control characters");
     }
     if (top && top->is_map && !top->key) {
         return take_key(b, top, event);

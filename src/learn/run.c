@@ -297,7 +297,8 @@ reef_status rfi_run_check_problem(const reef_run *run, reef_error *error)
 reef_status reef_run_step(reef_run *run, int64_t rounds, reef_error *error)
 {
     if (!run || rounds < 0 || rounds > INT64_MAX / 4 - run->round) {
-        return rfi_fail(error, REEF_E_ARG, "reef_run_step: %s", run ? "a bad number of rounds" : "run is NULL");
+        return rfi_fail(error, REEF_E_ARG, "reef_run_step: %s",
+                        run ? "the number of rounds is out of range" : "run is NULL");
     }
     reef_status status = rfi_run_check_problem(run, error); /* its start may have failed */
     for (int64_t i = 0; i < rounds && status == REEF_OK; i++) {

@@ -22,7 +22,7 @@ static reef_status find_tensor(rfi_merge *merge, ptrdiff_t tensor, reef_error *e
     const rfi_model *base = &merge->base;
     const rfi_tensor *const *found = bsearch(&wanted, base->by_name, (size_t)base->count, sizeof(void *), by_name);
     if (!found) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: lacks the tensor '%s', so it is no base of these models",
+        return rfi_fail(error, REEF_E_FORMAT, "%s: lacks the tensor '%s', so it cannot be the base of these models",
                         rfi_path_show(base->path), rfi_shown(wanted->name, shown));
     }
     assert(merge->pair_of[tensor] < 0);

@@ -259,7 +259,7 @@ static reef_status subtract_base(rfi_merge *merge, rfi_block *block, ptrdiff_t t
     reef_status status = read_row(merge, block, -1, merge->base_of[tensor], m, count, true, block->base, error);
     if (status == REEF_OK && !all_finite(merge, block->base, count)) {
         char shown[RFI_SHOWN_SIZE];
-        return rfi_fail(error, REEF_E_NONFINITE, "%s: tensor '%s' holds NaN or Inf, so it is no base",
+        return rfi_fail(error, REEF_E_NONFINITE, "%s: tensor '%s' holds NaN or Inf, so it cannot be the base",
                         rfi_path_show(merge->base.path), rfi_shown(merge->base_of[tensor]->name, shown));
     }
     for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {

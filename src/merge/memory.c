@@ -83,8 +83,8 @@ static reef_status load(rfi_merge *merge, reef_error *error)
     if (status == REEF_E_NOMEM || status == REEF_OK) {
         return status == REEF_OK ? REEF_OK : rfi_fail(error, status, "%s", reason.text);
     }
-    return rfi_fail(error, REEF_E_FORMAT, "%s: is no memory of this rule and model: %.150s", rfi_path_show(path),
-                    reason.text);
+    return rfi_fail(error, REEF_E_FORMAT, "%s: cannot be used as the memory of this rule and model: %.150s",
+                    rfi_path_show(path), reason.text);
 }
 
 /* A rule that remembers senders, without a memory: allowed, but a person should know. */

@@ -385,7 +385,7 @@ static reef_status check_arguments(const reef_merge_options *options, const char
     rfi_type type;
     if (options->cast && !rfi_real_type_named(options->cast, &type)) {
         return rfi_fail(error, REEF_E_ARG,
-                        "cast = %.40s is no floating-point type; there are F64, F32, F16, BF16, "
+                        "cast = %.40s is not a floating-point type; there are F64, F32, F16, BF16, "
                         "F8_E4M3 and F8_E5M2",
                         options->cast);
     }

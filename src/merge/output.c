@@ -176,7 +176,7 @@ static reef_status find_target(rfi_output *out, reef_error *error)
             return rfi_fail(error, REEF_E_EXISTS, "%s: is a file; the result is a folder", rfi_path_show(path));
         }
         if (!is_empty(path)) {
-            return rfi_fail(error, REEF_E_EXISTS, "%s: is a folder with something in it; name one that is new or empty",
+            return rfi_fail(error, REEF_E_EXISTS, "%s: is a folder that is not empty; name one that is new or empty",
                             rfi_path_show(path));
         }
         path = strlen(path) < sizeof resolved ? realpath(path, resolved) : NULL;

@@ -93,7 +93,7 @@ static reef_status measure(const rfi_merge *merge, rfi_pair *pair, reef_error *e
     ptrdiff_t numbers = 0;
     if (down->rank < 2 || up->rank < 2 || down->count == 0 || up->count == 0 ||
         up->count != up->shape[0] * up->shape[1] || up->shape[1] != down->shape[0]) {
-        return fail_tensor(merge, pair->down, "its shape does not fit to that of the other one", error);
+        return fail_tensor(merge, pair->down, "its shape does not match that of the other factor", error);
     }
     pair->rank = down->shape[0];
     pair->rows = up->shape[0];
@@ -118,10 +118,10 @@ static reef_status consider(rfi_merge *merge, ptrdiff_t tensor, reef_error *erro
         if (at >= 0) {
             rfi_pair pair = {.down = tensor, .up = find_other(merge, name, at, markers[i].down, markers[i].up)};
             if (pair.up < 0 || !rfi_type_is_real(merge->list[pair.up].type)) {
-                return fail_tensor(merge, tensor, "the other one is not there", error);
+                return fail_tensor(merge, tensor, "the other factor is missing", error);
             }
             if (merge->pair_of[pair.down] >= 0 || merge->pair_of[pair.up] >= 0) { /* x.lora_B.lora_A */
-                return fail_tensor(merge, tensor, "it or the other one is a factor of a third one too", error);
+                return fail_tensor(merge, tensor, "it or its partner also belongs to a third factor", error);
             }
             assert(pair.up != pair.down && merge->pair_count < merge->result.count);
             reef_status status = measure(merge, &pair, error);
@@ -133,7 +133,7 @@ static reef_status consider(rfi_merge *merge, ptrdiff_t tensor, reef_error *erro
         at = find_word(name, markers[i].up);
         if (at >= 0) {
             bool alone = find_other(merge, name, at, markers[i].up, markers[i].down) < 0;
-            return alone ? fail_tensor(merge, tensor, "the other one is not there", error) : REEF_OK;
+            return alone ? fail_tensor(merge, tensor, "the other factor is missing", error) : REEF_OK;
         }
     }
     return REEF_OK;
@@ -153,10 +153,11 @@ static void warn(const rfi_merge *merge)
         }
     }
     if (count > 0 && merge->options->note) {
-        (void)snprintf(text, sizeof text,
-                       "warning: the factors of %td LoRA pairs are merged one by one; the product of merged factors is "
-                       "not the merged product",
-                       count);
+        (void)snprintf(
+            text, sizeof text,
+            "warning: the factors of %td LoRA %s are merged separately; the product of merged factors is not "
+            "the merged product",
+            count, count == 1 ? "pair" : "pairs");
         merge->options->note(merge->options->user, text);
     }
 }

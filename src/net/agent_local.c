@@ -49,7 +49,7 @@ static void turn_away(const door *d)
     if (recv(d->client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
         return;
     }
-    static const char sentence[] = "another client speaks to this agent";
+    static const char sentence[] = "another client is connected to this agent";
     unsigned char head[RFI_LOCAL_HEAD] = {'R', 'L', 'O', 'C'};
     int visitor = accept(d->listener, NULL, NULL);
     if (visitor < 0) {

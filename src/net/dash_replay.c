@@ -81,7 +81,7 @@ static reef_status read_file(reading *r, const char *path, reef_error *error)
         take_line(r, r->text, r->size);
     }
     if (status == REEF_OK && r->good == 0) {
-        status = rfi_fail(error, REEF_E_FORMAT, "%.200s: no line is one of a recorded run (docs/dash.md)", path);
+        status = rfi_fail(error, REEF_E_FORMAT, "%.200s: not a recorded run (docs/dash.md)", path);
     }
     return status;
 }
@@ -124,7 +124,7 @@ static reef_status show(reading *r, const reef_dash_options *o, reef_error *erro
     char line[200];
     reef_status status = live ? REEF_OK : read_file(r, o->replay, error);
     if (status == REEF_OK && r->bad > 0 && o->tell) {
-        (void)snprintf(line, sizeof line, "%td of %td lines are none of a recorded run and were left out", r->bad,
+        (void)snprintf(line, sizeof line, "%td of %td lines are not lines of a recorded run and were skipped", r->bad,
                        r->bad + r->good);
         o->tell(o->user, line);
     }

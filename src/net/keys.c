@@ -195,7 +195,7 @@ reef_status rfi_secret_read(const char *path, rfi_secret *secret, reef_error *er
         if (whole && memcmp(line, label, LABEL) == 0 && rfi_key_parse(seed, RFI_LETTER_SEED, line + LABEL, LETTERS)) {
             derive(secret, seed);
         } else {
-            status = rfi_fail(error, REEF_E_FORMAT, "%s is no key file of Reef, or is damaged", rfi_path_show(path));
+            status = rfi_fail(error, REEF_E_FORMAT, "%s is not a Reef key file, or is damaged", rfi_path_show(path));
         }
     }
     rfi_wipe(seed, sizeof seed);

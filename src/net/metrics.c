@@ -31,13 +31,14 @@ static void add_rounds(const rfi_metrics_view *v, rfi_page *p)
         const char *result;
         uint64_t count;
     } rows[] = {{"combined", r->combined}, {"self", r->alone}, {"skipped", r->skipped}, {"idle", r->idles}};
-    gauge(p, "round", "The round to come or under way.", (double)r->round);
+    gauge(p, "round", "The current or next round.", (double)r->round);
     begin(p, "rounds_total", "counter", "Rounds since the start, by how they ended.");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rfi_page_add(p, "reef_agent_rounds_total{result=\"%s\"} %llu\n", rows[i].result,
                      (unsigned long long)rows[i].count);
     }
-    gauge(p, "weight", "Weight of the models of the last combination, the own one included; 0 after a round alone.",
+    gauge(p, "weight",
+          "Weight of the models in the last combination, including the agent's own; 0 after a round alone.",
           v->status->weight);
 }
 
@@ -116,9 +117,9 @@ void rfi_metrics_print(const rfi_metrics_view *v, rfi_page *p)
     add_peers(v, p);
     add_links(v, p);
     gauge(p, "excluded", "Neighbours that were proved to be two-faced.", excluded);
-    gauge(p, "unechoed", "Witnesses of which no echo has come for four rounds.", (double)rfi_echo_missing(v->echo));
+    gauge(p, "unechoed", "Witnesses from which no echo has come for four rounds.", (double)rfi_echo_missing(v->echo));
     gauge(p, "resident_bytes", "Resident memory of the process.", (double)v->status->resident);
-    begin(p, "user", "gauge", "Numbers that the owner of the agent tells.");
+    begin(p, "user", "gauge", "Numbers reported by the program that uses the agent.");
     for (int i = 0; i < RFI_NOTES && v->telemetry->notes[i].name[0]; i++) {
         rfi_page_add(p, "reef_agent_user{name=\"%s\"} %.17g\n", v->telemetry->notes[i].name,
                      v->telemetry->notes[i].value);

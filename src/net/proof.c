@@ -75,7 +75,7 @@ static reef_status judge(const teller *to, const rfi_file *file, const char *pat
     rfi_head head;
     if (file->size != RFI_PROOF_BYTES || !rfi_frame_manifest(file->bytes, &head) ||
         !rfi_frame_manifest(file->bytes + RFI_MANIFEST_BYTES, &head)) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s is no proof: that would be two signed manifests, %d bytes",
+        return rfi_fail(error, REEF_E_FORMAT, "%s is not a proof: a proof is two signed manifests, %d bytes",
                         rfi_path_show(path), RFI_PROOF_BYTES);
     }
     describe(to, file->bytes, &head);

@@ -104,7 +104,7 @@ static reef_status read_id(rfi_runfile *file, const rfi_yaml_node *node, const c
 {
     return rfi_read_hex_bytes(text, node->length, file->id, sizeof file->id)
                ? REEF_OK
-               : rfi_fail_at(error, REEF_E_FORMAT, node, false, "an id is 32 hexadecimal digits in small letters");
+               : rfi_fail_at(error, REEF_E_FORMAT, node, false, "an id is 32 lower-case hexadecimal digits");
 }
 
 static reef_status read_coordinator(rfi_runfile *file, const rfi_yaml_node *node, const char *text, reef_error *error)
@@ -201,7 +201,7 @@ static reef_status read_brokers(rfi_runfile *file, const rfi_yaml_node *list, re
     for (const rfi_yaml_node *node = list->first; node; node = node->next) {
         if (node->type != RFI_YAML_SCALAR || !rfi_is_broker(node->text)) {
             return rfi_fail_at(error, REEF_E_FORMAT, node, false,
-                               "a broker is tls://HOST:PORT, or nats://127.0.0.1:PORT on this very machine");
+                               "a broker is tls://HOST:PORT, or nats://127.0.0.1:PORT on this machine");
         }
         file->broker[file->brokers++] = node->text;
     }

@@ -91,9 +91,10 @@ static reef_status load(rfi_swarm *s, reef_error *error)
         return status;
     }
     if (s->experiment->cells != 1) {
-        return rfi_fail(error, REEF_E_ARG,
-                        "%s has %td cells; a swarm plays one: choose with --set, for instance --set rule=mref",
-                        reef_experiment_name(s->experiment), s->experiment->cells);
+        return rfi_fail(
+            error, REEF_E_ARG,
+            "%s has %td configurations, but a swarm runs one: choose it with --set, for instance --set rule=mref",
+            reef_experiment_name(s->experiment), s->experiment->cells);
     }
     s->world = rfi_world_create(s->experiment, s->context);
     if (!s->world) {

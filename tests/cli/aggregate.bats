@@ -45,14 +45,14 @@ five() {
     model 5.st 1000000 3 9
 }
 
-@test "a liar has no say, and the table tells" {
+@test "a malicious file is excluded, and the table says so" {
     five
     run -0 --separate-stderr "$REEF" aggregate ?.st -o out.st
     [ "$stderr" = "reef aggregate: warning: 1.st, 2.st, 3.st, 4.st have the same content: one model with 4 votes" ]
     [ "$(data out.st)" = "0000803f000000400700000000000000" ]
     [[ "${lines[0]}" == "file "*"weight"*"trust"*"rejected"*"fate" ]]
     [[ "${lines[1]}" == "1.st "*" 1.250 "*"0.0 %  used" ]]
-    [[ "${lines[5]}" == "5.st "*" 0.000 "*"100.0 %  used" ]]
+    [[ "${lines[5]}" == "5.st "*" 0.000 "*"100.0 %  excluded" ]]
     [[ "$output" == *"1 integer or boolean tensor with 1 element, not averaged: by majority; the files differ at 1" ]]
     cmp <(head -c 100 out.st) <(head -c 100 1.st)
 }
@@ -95,7 +95,7 @@ five() {
     run -1 "$REEF" aggregate --rule ref:c=5 --nan error ?.st -o out.st
     [ ! -e out.st ]
     run -0 "$REEF" aggregate --nan drop-coordinate ?.st -o out.st
-    [[ "$output" == *"1 entries were NaN or Inf and left out"* ]]
+    [[ "$output" == *"1 entry was NaN or Inf and left out"* ]]
 }
 
 @test "files that differ are refused with the first difference, or dropped" {
@@ -258,7 +258,7 @@ PY
     echo precious >notes.txt
     : >empty
     run -2 --separate-stderr "$REEF" aggregate ?.st -o out.st --trust notes.txt
-    [[ "$stderr" == *"no table of trust: notes.txt"* ]]
+    [[ "$stderr" == *"not a trust table: notes.txt"* ]]
     [ "$(cat notes.txt)" = precious ]
     run -2 "$REEF" aggregate 1.st 2.st -o out.st --trust 3.st
     [ ! -e out.st ]

@@ -42,7 +42,7 @@ setup() {
     cmp out.npy "$golden"/fortran2.npy
 }
 
-@test "a path without a slash is a file of the current folder" {
+@test "a path without a slash is a file in the current folder" {
     cp "$plugin" here.so
     run -0 "$REEF" --plugin here.so list midmean
     run -3 "$REEF" --plugin libm.so.6 list

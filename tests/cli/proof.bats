@@ -6,11 +6,11 @@ setup() {
     "$REEF" doctor | grep -q '^network.*libnats' || skip "built without libnats"
 }
 
-@test "files that are no proofs are refused with a sentence" {
+@test "files that are not proofs are refused with a message" {
     run -5 "$REEF" proof nowhere
     : >empty
     run -3 "$REEF" proof empty
-    [[ "$output" == *"no proof"* ]]
+    [[ "$output" == *"is not a proof"* ]]
     head -c 640 /dev/zero >zeros
     run -3 "$REEF" proof zeros
     head -c 5000 /dev/zero >long

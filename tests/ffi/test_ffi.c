@@ -420,7 +420,7 @@ static void bad_arguments_are_told(void **state)
         ptrdiff_t rows, segments;
         int type;
         const char *says;
-    } bad[] = {{2, 1, 0, "has no memory"}, {0, 1, 0, "at least one"}, {1, 0, 0, "at least one"},
+    } bad[] = {{2, 1, 0, "is NULL"},       {0, 1, 0, "at least one"}, {1, 0, 0, "at least one"},
                {1, -1, 0, "at least one"}, {1, 1, 4, "number type"},  {PTRDIFF_MAX, 2, 0, "at least one"}};
     for (ptrdiff_t i = 0; i < COUNT(bad); i++) {
         assert_int_equal(reef_ffi_apply(agg, bad[i].rows, bad[i].segments, &length, &bad[i].type, data, places, NULL,

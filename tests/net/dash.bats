@@ -33,6 +33,6 @@ browse() { PYTHONDONTWRITEBYTECODE=1 timeout 300 /usr/bin/python3 "$BATS_TEST_DI
     run -5 timeout 10 "$REEF" dash --replay pipe
     [[ "$output" == *"pipe: is not a regular file"* ]]
     run -3 "$REEF" dash --replay bad.jsonl
-    [[ "$output" == *"bad.jsonl: no line is one of a recorded run"* ]]
+    [[ "$output" == *"bad.jsonl: not a recorded run"* ]]
     run -2 "$REEF" dash --replay bad.jsonl --port 99999
 }

@@ -187,7 +187,7 @@ def check_replay(reef):
         process = subprocess.run([reef, "dash", "--replay", os.path.join(folder, "none")], capture_output=True, text=True)
         check(process.returncode == 5 and "No such file" in process.stderr, f"a missing file: {process}")
         with Page(reef, path) as page:
-            check("1 of 602 lines are none of a recorded run" in page.said, f"it says {page.said}")
+            check("1 of 602 lines are not lines of a recorded run" in page.said, f"it says {page.said}")
             page.open()
             page.wait("m.time > 0.5 && document.getElementById('state').textContent === 'replay'", "it does not play")
             slide = "const at = document.getElementById('at'); at.value = arguments[0]; at.dispatchEvent(new Event('input')); document.getElementById('play').textContent === 'Pause' && document.getElementById('play').click();"

@@ -197,7 +197,7 @@ def test_npz_that_is_refused(command, tmp_path):
     refuse(command, path, "'w.npy' in it: elements of type '|O' are not supported")
     array = io.BytesIO()
     np.save(array, np.ones(4))
-    for names, says in [(["a.npy", "b.txt"], "'b.txt' in it is no npy array"), (["a.npy", "a.npy"], "has the tensor 'a' twice")]:
+    for names, says in [(["a.npy", "b.txt"], "'b.txt' in it is not an npy array"), (["a.npy", "a.npy"], "has the tensor 'a' twice")]:
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
                 archive.writestr(name, array.getvalue())

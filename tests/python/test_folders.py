@@ -114,7 +114,7 @@ def test_what_is_refused(command, sites):
     good = index.read_text()
     for change, says in [(lambda text: text.replace("00001-of-00003", "00002-of-00003"), "lack"),
                          (lambda text: text.replace('"steps"', '"stops"'), "steps"),
-                         (lambda text: text.replace("model-00003", "../site0/model-00003"), "is no file of this folder"),
+                         (lambda text: text.replace("model-00003", "../site0/model-00003"), "is not a file in this folder"),
                          (lambda text: text[:-2], "byte"), (lambda text: "[" + text, "byte 0")]:
         index.write_text(change(good))
         refuse(command, sites, says)
@@ -127,7 +127,7 @@ def test_what_is_refused(command, sites):
     index.write_text(good)
     (sites / "full").mkdir()
     (sites / "full" / "precious").write_text("x")
-    refuse(command, sites, "with something in it", code=1, out="full")
+    refuse(command, sites, "that is not empty", code=1, out="full")
     refuse(command, sites, "is an input", code=1, out="site1/model.safetensors")
     (sites / "empty").mkdir()
     done = merge(command, "-q", sites / "site0", sites / "empty", "-o", sites / "out")

@@ -68,7 +68,7 @@ def test_what_is_gained(command, tmp_path):
         assert merge(command, "-q", "-r", rule, *paths, "-o", tmp_path / "out").returncode == 0
         assert far(product(load(tmp_path / "out")), truth) < 0.05
         done = merge(command, "-q", "-r", rule, "--factors", *paths, "-o", tmp_path / "out")
-        assert done.returncode == 0 and "the factors of 1 LoRA pairs are merged one by one" in done.stderr
+        assert done.returncode == 0 and "the factors of 1 LoRA pair are merged separately" in done.stderr
         assert far(product(load(tmp_path / "out")), truth) > 0.2
 
 
@@ -139,7 +139,7 @@ def test_what_is_refused(command, tmp_path):
         assert not (tmp_path / "out").exists()
 
     for gone in ["q.lora_A.weight", "q.lora_B.weight"]:
-        refuse([{name: value for name, value in model.items() if name != gone} for model in name_pairs(pairs)], "the other one is not there")
+        refuse([{name: value for name, value in model.items() if name != gone} for model in name_pairs(pairs)], "the other factor is missing")
     refuse([{"q.lora_A.weight": a, "q.lora_B.weight": b[:, :2].copy()} for b, a in pairs], "its shape does not fit")
     refuse([{"q.lora_A.weight": a.ravel(), "q.lora_B.weight": b} for b, a in pairs], "its shape does not fit")
     refuse([{"q.lora_A.weight": a, "q.lora_B.weight": np.zeros((0, RANK), "f4")} for _, a in pairs], "its shape does not fit")
@@ -185,8 +185,8 @@ def test_base(command, tmp_path, kind):
 
 def test_base_that_is_refused(command, tmp_path):
     paths = write(tmp_path, [{"w": np.ones(4, "f4")}] * 3)
-    for base, says in [({"v": np.ones(4, "f4")}, "lacks the tensor 'w', so it is no base"), ({"w": np.ones(5, "f4")}, "has shape [5]"),
-                       ({"w": np.array([1, np.nan, 1, 1], "f4")}, "holds NaN or Inf, so it is no base"), ({"w": np.ones(4, "i4")}, "has type I32")]:
+    for base, says in [({"v": np.ones(4, "f4")}, "lacks the tensor 'w', so it cannot be the base"), ({"w": np.ones(5, "f4")}, "has shape [5]"),
+                       ({"w": np.array([1, np.nan, 1, 1], "f4")}, "holds NaN or Inf, so it cannot be the base"), ({"w": np.ones(4, "i4")}, "has type I32")]:
         save(tmp_path / "base", base)
         done = merge(command, "--base", tmp_path / "base", *paths, "-o", tmp_path / "out")
         assert done.returncode in (1, 3) and says in done.stderr, done.stderr

@@ -16,7 +16,8 @@
     {                                                                                                                  \
         .name = "f", .type = REEF_FIELD_MALICIOUS, .offset = offsetof(params, f), .preset = (preset_),                 \
         .unit = "agents",                                                                                              \
-        .help = "liars to withstand: a count, a fraction of the agents, or max (the most the rule can bear)"           \
+        .help =                                                                                                        \
+            "malicious inputs to tolerate: a count, a fraction of the agents, or max (the most the rule tolerates)"    \
     }
 
 /* A strict minority: f <= (n - 1) / 2. */
