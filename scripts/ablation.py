@@ -39,7 +39,7 @@ def main():
         rows += results.summary(reef, name, folder / name, options)
     table = collect(rows)
     whole = table.pop("nothing")
-    print("%d settings\n\n| part | dB lost without it | where | dB won without it | where |\n|---|---|---|---|---|" % len(whole))
+    print("%d settings\n\n| part | lost without it [dB] | where | gained without it [dB] | where |\n|---|---|---|---|---|" % len(whole))
     worth = {part: {s: found[s] - whole[s] for s in whole} for part, found in table.items()}
     for part, loss in sorted(worth.items(), key=lambda item: -max(item[1].values())):
         most, least = max(loss, key=loss.get), min(loss, key=loss.get)
