@@ -332,6 +332,26 @@ static void matrix(void **state)
     close_exhibit(&x);
 }
 
+/* A panel for each value of a third list: one title for all, and each panel has only what sets it apart, which leaves room for the colour bar. */
+static void panels(void **state)
+{
+    exhibit x;
+    (void)state;
+    open_exhibit(&x,
+                 "name: panels\n" COMMON
+                 "graph: complete\nrule: [mean, ref]\nattack: [sign_flip, zero]\nmalicious: [1, 2]\n",
+                 RFI_MSD, 0);
+    for (ptrdiff_t i = 0; i < 8; i++) {
+        put(&x.cells[i], 3, 0.1 + 0.1 * (double)i, 0);
+    }
+    draw(&x);
+    look_at(&x, "matrix");
+    DRAWS(&x, "title 'panels: rules against attacks (framed: the worst for each rule)'\nset colorbox");
+    DRAWS(&x, "set title '1 malicious'\nplot 'matrix.dat' index 0");
+    DRAWS(&x, "set title '2 malicious'\nplot 'matrix.dat' index 1");
+    close_exhibit(&x);
+}
+
 /* A ring of five: every link joins the places of two neighbours, and the malicious agent is a square. */
 static void network(void **state)
 {
@@ -490,9 +510,9 @@ static void safe_and_clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(curves),  cmocka_unit_test(final),          cmocka_unit_test(heat),  cmocka_unit_test(matrix),
-        cmocka_unit_test(network), cmocka_unit_test(safe_and_clean), cmocka_unit_test(looks), cmocka_unit_test(ticks),
-        cmocka_unit_test(crowd),   cmocka_unit_test(fine_ticks),
+        cmocka_unit_test(curves), cmocka_unit_test(final),   cmocka_unit_test(heat),           cmocka_unit_test(matrix),
+        cmocka_unit_test(panels), cmocka_unit_test(network), cmocka_unit_test(safe_and_clean), cmocka_unit_test(looks),
+        cmocka_unit_test(ticks),  cmocka_unit_test(crowd),   cmocka_unit_test(fine_ticks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

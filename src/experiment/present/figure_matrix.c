@@ -106,23 +106,26 @@ static void add_tics(const matrix *m, rfi_text *script)
     rfi_text_add(script, "'worst' %.1f) rotate by 30 right\n", (double)m->attacks + 0.2);
 }
 
-/* What varies beside rule and attack: "malicious 3". */
+/* What varies beside rule and attack: "3 malicious". */
 static void add_rest(const matrix *m, ptrdiff_t cell, rfi_text *script)
 {
     const reef_experiment *e = m->f->experiment;
     for (ptrdiff_t a = 0, shown = 0; a < e->axis_count; a++) {
-        char value[RFI_LABEL_SIZE];
-        if (a == m->rule || a == m->attack) {
-            continue;
+        if (a != m->rule && a != m->attack) {
+            rfi_text_add(script, "%s", shown++ ? ", " : "");
+            rfi_figure_setting(e, a, cell, script);
         }
-        (void)reef_experiment_value(e, cell, a, value, sizeof value);
-        rfi_text_add(script, "%s", shown++ ? ", " : "");
-        rfi_figure_words(e->axes[a].path, script);
-        rfi_text_add(script, " ");
-        rfi_figure_safe(script, value);
     }
 }
 
+static void add_title(const matrix *m, rfi_text *script)
+{
+    rfi_text_add(script, "title '");
+    rfi_figure_safe(script, m->f->experiment->name);
+    rfi_text_add(script, ": rules against attacks (framed: the worst for each rule)'");
+}
+
+/* Several panels have a title in common, and each one what sets it apart. */
 static void draw_panel(const matrix *m, ptrdiff_t panel, rfi_text *script)
 {
     rfi_text_add(script, "unset object\n%s", panel == 1 ? "unset colorbox\n" : ""); /* one bar serves all */
@@ -133,18 +136,38 @@ static void draw_panel(const matrix *m, ptrdiff_t panel, rfi_text *script)
             "set object rectangle from %.2f,%.2f to %.2f,%.2f front fillstyle empty border lc rgb '#d00000' lw 2.5\n",
             (double)a - 0.47, (double)r - 0.45, (double)a + 0.47, (double)r + 0.45);
     }
-    rfi_text_add(script, "set title '");
-    rfi_figure_safe(script, m->f->experiment->name);
-    rfi_text_add(script, ": rules against attacks (framed: the worst for each rule)%s", m->panels > 1 ? ", " : "");
+    rfi_text_add(script, "set ");
     if (m->panels > 1) {
+        rfi_text_add(script, "title '");
         add_rest(m, m->first[panel], script);
+        rfi_text_add(script, "'");
+    } else {
+        add_title(m, script);
     }
     rfi_text_add(
         script,
-        "'\nplot 'matrix.dat' index %td using 1:2:($1-0.5):($1+0.5):($2-0.5):($2+0.5):3 with boxxyerror fs solid "
+        "\nplot 'matrix.dat' index %td using 1:2:($1-0.5):($1+0.5):($2-0.5):($2+0.5):3 with boxxyerror fs solid "
         "noborder lc palette notitle, \\\n  '' index %td using 1:2:(sprintf('%%.1f', $4)):5 with labels tc rgb "
         "variable notitle\n",
         panel, panel);
+}
+
+/* Where panels, titles and the colour bar go. */
+static void add_layout(const matrix *m, double height, double top, rfi_text *script)
+{
+    add_tics(m, script);
+    rfi_text_add(script,
+                 "set yrange [%.1f:-0.5]\nset xrange [-0.5:%.1f]\nset tics scale 0\nunset border\n"
+                 "set multiplot layout %td,1 margins screen 0.22, screen 0.85, screen %.4f, screen %.4f spacing screen "
+                 "0, screen %.4f ",
+                 (double)m->rules - 0.5, (double)m->attacks + 0.7, m->panels, 100 / height, 1 - top / height,
+                 150 / height);
+    if (m->panels > 1) {
+        add_title(m, script);
+    }
+    rfi_text_add(
+        script,
+        "\nset colorbox user origin screen 0.88, screen 0.3 size screen 0.02, screen 0.4\nset cblabel offset 0.8\n");
 }
 
 reef_status rfi_figure_matrix(const rfi_figures *f, reef_error *error)
@@ -159,20 +182,14 @@ reef_status rfi_figure_matrix(const rfi_figures *f, reef_error *error)
     m.rules = e->axes[m.rule].count;
     m.attacks = e->axes[m.attack].count;
     find_panels(&m);
-    double height = (double)(m.panels * (170 + CELL_HEIGHT * m.rules));
+    double top = m.panels > 1 ? 75 : 45; /* pixels for titles */
+    double height = (double)(m.panels * (150 + CELL_HEIGHT * m.rules)) + top - 25;
     rfi_figure_head("matrix", 300 + CELL_WIDTH * (m.attacks + 1), (ptrdiff_t)height, &script);
     rfi_figure_metric_label(f, "cb", &script);
     if (f->metric == RFI_ACCURACY) {
         rfi_text_add(&script, "set cblabel 'test accuracy [%%]'\n");
     }
-    add_tics(&m, &script);
-    rfi_text_add(
-        &script,
-        "set yrange [%.1f:-0.5]\nset xrange [-0.5:%.1f]\nset tics scale 0\nunset border\n"
-        "set multiplot layout %td,1 margins screen 0.22, screen 0.85, screen %.4f, screen %.4f spacing screen "
-        "0, screen %.4f\n"
-        "set colorbox user origin screen 0.88, screen 0.3 size screen 0.02, screen 0.4\nset cblabel offset 0.8\n",
-        (double)m.rules - 0.5, (double)m.attacks + 0.7, m.panels, 100 / height, 1 - 45 / height, 150 / height);
+    add_layout(&m, height, top, &script);
     rfi_text_add(&script, "set cbrange [%.6g:%.6g]\n", m.least, m.most > m.least ? m.most : m.least + 1);
     for (ptrdiff_t p = 0; p < m.panels; p++) {
         add_panel(&m, p, &data);

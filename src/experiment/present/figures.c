@@ -194,8 +194,7 @@ static void add_key(const char *path, rfi_text *text)
     rfi_figure_safe(text, words);
 }
 
-/* An axis and its value in a cell: "ref", "z = 1", "4 malicious". script.js of the page knows these forms. */
-static void add_setting(const reef_experiment *e, ptrdiff_t axis, ptrdiff_t cell, rfi_text *text)
+void rfi_figure_setting(const reef_experiment *e, ptrdiff_t axis, ptrdiff_t cell, rfi_text *text)
 {
     const char *path = e->axes[axis].path;
     char value[RFI_LABEL_SIZE];
@@ -233,7 +232,7 @@ void rfi_figure_label(const rfi_figures *f, ptrdiff_t cell, bool with_parameter,
             continue;
         }
         rfi_text_add(text, "%s", first ? "" : ", ");
-        add_setting(e, a, cell, text);
+        rfi_figure_setting(e, a, cell, text);
         first = false;
     }
     if (first) {
@@ -251,7 +250,7 @@ void rfi_figure_title(const rfi_figures *f, const char *what, bool with_paramete
     for (ptrdiff_t a = 0; a < e->axis_count; a++) {
         if (is_held(f, a) || (with_parameter && a == f->parameter)) {
             rfi_text_add(text, ", %s", strcmp(e->axes[a].path, "attack") == 0 ? "attack " : "");
-            add_setting(e, a, cell, text);
+            rfi_figure_setting(e, a, cell, text);
         }
     }
     rfi_text_add(text, "%s'", remark);

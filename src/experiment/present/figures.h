@@ -73,6 +73,8 @@ const rfi_outcome *rfi_figure_oracle(const rfi_figures *f, ptrdiff_t cell);
 
 /* Text from outside within quotes: gnuplot would run what stands in backquotes, and a quote would end the string. */
 void rfi_figure_safe(rfi_text *text, const char *words);
+/* An axis and its value in a cell: "ref", "z = 1", "4 malicious". script.js of the page knows these forms. */
+void rfi_figure_setting(const reef_experiment *e, ptrdiff_t axis, ptrdiff_t cell, rfi_text *text);
 /* Terminal, size in pixels, palette: the head of NAME.gp. */
 void rfi_figure_head(const char *name, ptrdiff_t width, ptrdiff_t height, rfi_text *text);
 /* "title '...'": the experiment, what is shown, what is held (and the parameter, if the figure shows one value of it), and a remark. */

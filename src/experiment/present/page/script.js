@@ -112,7 +112,7 @@
     const cell = document.createElement('td');
     const value = row ? metric.value(row) : NaN;
     const error = row ? metric.error(row) : NaN;
-    const shown = Number.isFinite(value) ? value.toFixed(metric.digits) : '';
+    const shown = Number.isFinite(value) ? value.toFixed(metric.digits).replace(/^-(0\.0+)$/, '$1') : '';
     cell.dataset.value = Number.isFinite(value) ? String(value) : '';
     cell.textContent = shown + (Number.isFinite(error) && shown ? ' \u00b1 ' + error.toFixed(metric.digits) : '') + (note ? ' *' : '');
     cell.title = (shown ? value.toPrecision(6) + ' \u00b1 ' + error.toPrecision(2) : 'no value') + (note ? '; ' + note : '');
