@@ -1,4 +1,4 @@
-# The front door. Thin on purpose: CMake builds, scripts/ do the work. `make` alone says what there is.
+# The front door. Thin on purpose: CMake builds, scripts/ do the work. `make` alone lists the targets.
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
@@ -13,41 +13,42 @@ FLOWER_FLAGS ?=
 .PHONY: docs check-site check-docs-long bench bench-byzfl bench-peers bench-mpi bench-python check check-aarch64 coverage fuzz fuzz-long format wheel wheel-aarch64 deb check-packages release-check install clean
 
 help:
-	@echo 'make run                  build Reef and run the experiments of the paper; figures in results/'
-	@echo 'make paper-full           the same with mini-batches and the worst delta; takes a few minutes'
-	@echo 'make demo                 build Reef and run its demonstration of a few seconds'
-	@echo 'make robustness           the tables of docs/robustness.md: every rule against every attack (half an hour)'
-	@echo 'make ablation             what each part of mref is worth (ten minutes)'
-	@echo 'make test                 the tests: optimised and sanitized builds, command line, installation; names those it left out'
-	@echo 'make test-net             agents over a real nats-server, which is installed if it is missing'
-	@echo 'make test-python-extras   the Python package with PyTorch, ByzFL and Flower, in virtual environments'
-	@echo 'make bench                what each rule costs in time, as a multiple of the mean (BENCH_FLAGS=...)'
-	@echo 'make bench-mpi            runs over 1 to 8 MPI ranks beside one process and beside bare MPI'
-	@echo 'make bench-merge          model files through Reef, PyTorch and mergekit, as multiples of cat (MERGE_FLAGS=...)'
-	@echo 'make bench-peers          the same arrays through numpy, scipy, PyTorch, ByzFL, Flower (PEERS_FLAGS=...)'
-	@echo 'make bench-byzfl          training in ByzFL'"'"'s own framework, its aggregators and ours (BYZFL_FLAGS=..., MNIST=folder)'
-	@echo 'make bench-flower         colluders inside the honest spread: Flower'"'"'s strategies and ours (FLOWER_FLAGS=...)'
-	@echo 'make bench-python         the same lists of arrays through the Python package, numpy, ByzFL and Flower'
-	@echo 'make check                static gates: format, layers, warnings, symbols, docs, clang-tidy, cppcheck'
-	@echo 'make docs                 the documentation as a site, build/site/index.html; works offline'
-	@echo 'make check-site           the same, looked at in a browser'
-	@echo 'make check-docs-long      every command of the documentation, the slow ones too, compared with what the pages show'
-	@echo 'make check-aarch64        the vector code of 64-bit Arm: cross-compiled, tested under qemu'
-	@echo 'make coverage             lines that the unit tests execute, per room; agg, num, io and learn need 85 %'
-	@echo 'make fuzz                 fuzz every parser (FUZZ_SECONDS=$(FUZZ_SECONDS) each)'
-	@echo 'make fuzz-long            the same for hours (FUZZ_LONG_SECONDS=$(FUZZ_LONG_SECONDS) each)'
+	@echo 'make run                  builds Reef and reproduces the figure and table of the paper; results in results/'
+	@echo 'make paper-full           the same, with mini-batches and the worst-case shifts; takes a few minutes'
+	@echo 'make demo                 builds Reef and runs its demonstration (a few seconds)'
+	@echo 'make robustness           reproduces the tables of docs/robustness.md: every rule against every attack (half an hour)'
+	@echo 'make ablation             measures what each part of mref is worth (ten minutes)'
+	@echo 'make test                 runs the tests: optimised and sanitized builds, command line, installation; lists what was left out'
+	@echo 'make test-net             tests agents over a real nats-server, which is installed if missing'
+	@echo 'make test-python-extras   tests the Python package with PyTorch, ByzFL and Flower, in virtual environments'
+	@echo 'make bench                times each rule, as a multiple of the mean (BENCH_FLAGS=...)'
+	@echo 'make bench-mpi            times runs on 1 to 8 MPI ranks, compared with one process and with bare MPI'
+	@echo 'make bench-net            times rounds over the network: speed, processor time, bytes, memory (NET_SIZES=...)'
+	@echo 'make bench-merge          times merging model files in Reef, PyTorch and mergekit, as multiples of cat (MERGE_FLAGS=...)'
+	@echo 'make bench-peers          times the same arrays in NumPy, SciPy, PyTorch, ByzFL and Flower (PEERS_FLAGS=...)'
+	@echo 'make bench-byzfl          trains in ByzFL'"'"'s own framework with its aggregators and with Reef'"'"'s (BYZFL_FLAGS=..., MNIST=folder)'
+	@echo 'make bench-flower         pits Flower'"'"'s strategies and Reef'"'"'s against colluders within the honest spread (FLOWER_FLAGS=...)'
+	@echo 'make bench-python         times the same lists of arrays through the Python package, NumPy, ByzFL and Flower'
+	@echo 'make check                static checks: format, layers, warnings, symbols, docs, clang-tidy, cppcheck'
+	@echo 'make docs                 builds the documentation site, build/site/index.html, which works offline'
+	@echo 'make check-site           the same, and checks it in a browser'
+	@echo 'make check-docs-long      runs every command in the documentation, including the slow ones, and compares the output'
+	@echo 'make check-aarch64        cross-compiles the vector code for 64-bit Arm and tests it under qemu'
+	@echo 'make coverage             measures the lines that unit tests execute, per module; agg, num, io and learn need 85 %'
+	@echo 'make fuzz                 fuzzes every parser (FUZZ_SECONDS=$(FUZZ_SECONDS) each)'
+	@echo 'make fuzz-long            the same for longer (FUZZ_LONG_SECONDS=$(FUZZ_LONG_SECONDS) each)'
 	@echo 'make torture              an hour of kills, full disks, limits and damaged files (TORTURE=run, docs/testing.md)'
-	@echo 'make format               apply .clang-format'
-	@echo 'make wheel                build/wheel/*.whl: what pip installs, complete in itself (glibc 2.35 or newer)'
-	@echo 'make wheel-aarch64        the same for 64-bit Arm, cross-compiled, tested under qemu'
-	@echo 'make deb                  build/deb/*.deb: Debian packages of the last commit'
-	@echo 'make check-packages       installs, uses and purges these in a new minimal Debian (root; downloads 100 MB)'
-	@echo 'make release-check        version, symbols, a source without git, reproducible builds: before a version is given out'
-	@echo 'make install              install to PREFIX=$(PREFIX), below DESTDIR if that is set'
-	@echo 'make clean                remove build/'
+	@echo 'make format               applies .clang-format'
+	@echo 'make wheel                builds build/wheel/*.whl, a self-contained Python wheel (glibc 2.35 or newer)'
+	@echo 'make wheel-aarch64        the same for 64-bit Arm, cross-compiled and tested under qemu'
+	@echo 'make deb                  builds build/deb/*.deb, Debian packages of the last commit'
+	@echo 'make check-packages       installs, uses and purges these in a new minimal Debian (needs root; downloads 100 MB)'
+	@echo 'make release-check        checks version, symbols, building without git, and reproducible builds before a release'
+	@echo 'make install              installs to PREFIX=$(PREFIX), below DESTDIR if that is set'
+	@echo 'make clean                removes build/'
 	@echo
-	@echo 'Missing Debian packages are installed when you are root, or after a question by sudo if that asks no password'
-	@echo '(REEF_YES=1: without the question); otherwise the command to install them is printed.'
+	@echo 'Missing Debian packages are installed if you are root, or with passwordless sudo after asking'
+	@echo '(REEF_YES=1: without asking); otherwise the command to install them is printed.'
 
 run:
 	@scripts/bootstrap.sh run
@@ -74,7 +75,7 @@ ablation:
 	@scripts/build.sh release reef_tool
 	@python3 scripts/ablation.py build/release/reef
 
-# With a small set of packages; what needs more runs where it is there, and is named at the end otherwise.
+# Needs few packages; tests that need more run where those are installed, and are listed at the end otherwise.
 test:
 	@scripts/bootstrap.sh run test
 	@scripts/test.sh
@@ -84,7 +85,7 @@ test-net:
 	@scripts/bootstrap.sh run test net
 	@scripts/test_net.sh
 
-# What cannot be installed is named and left out, so a failure to install some is no end.
+# What cannot be installed is listed and left out, so a failed installation is not fatal.
 test-python-extras:
 	@scripts/bootstrap.sh run test
 	@scripts/bootstrap.sh python || true
@@ -126,7 +127,7 @@ bench-net:
 	@scripts/build.sh release reef_tool reef_net
 	@python3 scripts/bench_net.py build/release/reef $(NET_SIZES)
 
-# Peers that cannot be installed are named as absent, so a failure to install some is no end.
+# Peers that cannot be installed are listed as absent, so a failed installation is not fatal.
 bench-peers:
 	@scripts/bootstrap.sh run
 	@scripts/bootstrap.sh peers || true
@@ -144,7 +145,7 @@ check-site:
 	@scripts/bootstrap.sh run test full docs
 	@scripts/site.sh --check
 
-# All commands of README and docs; `make test` runs the quick ones.
+# All commands in README and docs; `make test` runs the quick ones.
 check-docs-long:
 	@scripts/bootstrap.sh run test full
 	@scripts/build.sh release
@@ -166,7 +167,7 @@ fuzz-long:
 	@scripts/bootstrap.sh run net check
 	@scripts/fuzz.sh $(FUZZ_LONG_SECONDS)
 
-# An hour in all; TORTURE=kill_run,limits chooses parts, TORTURE_SECONDS another time. Interrupted, it goes on where it was.
+# An hour in all; TORTURE=kill_run,limits selects parts, TORTURE_SECONDS sets another duration. If interrupted, the same command resumes.
 torture:
 	@scripts/bootstrap.sh run test full net
 	@scripts/build.sh release
@@ -198,7 +199,7 @@ release-check:
 check-packages: deb
 	@scripts/check_packages.sh
 
-# The cache of shared libraries is refreshed only for an installation that is meant for this very system.
+# The cache of shared libraries is refreshed only for an installation on this system itself.
 install:
 	@scripts/bootstrap.sh run man
 	@scripts/build.sh release reef_shared reef_static reef_tool reef_extras
