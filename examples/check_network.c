@@ -1,5 +1,5 @@
-/* Is a network fit for robust learning? Makes a random network of 100 agents, places liars where they do most harm, and checks what
- * the theory asks for: honest majorities everywhere, honest agents connected, and who counts how much in the end.
+/* Is a network fit for robust learning? Makes a random network of 100 agents, places malicious agents where they do most harm, and checks what
+ * the theory requires: honest majorities everywhere, honest agents connected, and who counts how much in the end.
  * Build: cc check_network.c $(pkg-config --cflags --libs reef) -lm */
 #include <reef/reef.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ static const char *yes_no(bool flag)
 
 static void print_facts(const reef_graph_facts *facts)
 {
-    printf("agents %td, liars %td, each hears %td to %td\n", facts->agents, facts->malicious_count, facts->smallest,
+    printf("agents %td, malicious %td, each hears %td to %td\n", facts->agents, facts->malicious_count, facts->smallest,
            facts->largest);
     printf("honest majority everywhere, by number: %s (least: %.2f at agent %td)\n", yes_no(facts->by_count.holds),
            facts->by_count.share, facts->by_count.worst);
@@ -35,7 +35,7 @@ int main(void)
     reef_graph_facts facts;
     reef_spectrum spectrum;
     reef_error error;
-    /* As many liars as every honest neighbourhood can bear, each where it hurts most. */
+    /* As many malicious agents as every honest neighbourhood tolerates, each where it does most harm. */
     reef_placement placement = {
         .how = REEF_PLACE_WORST, .malicious_count = {REEF_MALICIOUS_MAX, 0}, .keep_majority = true};
     if (reef_graph_create(NULL, &graph, "regular:degree=8", AGENTS, 1, &error) != REEF_OK ||

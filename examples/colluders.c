@@ -1,5 +1,5 @@
-/* A server hears 12 agents, round after round. Three of them collude: each of their numbers is half a standard deviation off, well inside
- * the spread of the honest. No rule that looks at one round can tell; mref remembers, and says why it stops believing.
+/* A server hears 12 agents, round after round. Three of them collude: each of their numbers is half a standard deviation off, well within
+ * the honest spread. No single-round rule can tell; mref remembers, and says why it stops trusting them.
  * Build: cc colluders.c $(pkg-config --cflags --libs reef) -lm */
 #include <math.h>
 #include <reef/reef.h>
@@ -27,7 +27,7 @@ static void receive(float rows[AGENTS][NUMBERS], unsigned *state)
     }
 }
 
-/* Length of the mean result of the second half of the rounds: noise averages out, as it does in learning, and what the liars did does
+/* Length of the mean result of the second half of the rounds: noise averages out, as it does in learning, and the bias of the colluders does
  * not. */
 static reef_status listen(const char *spec, double *bias, reef_report *report, reef_error *error)
 {

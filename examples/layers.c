@@ -1,5 +1,5 @@
 /* A model of three layers, aggregated by VREF with one weight per agent and layer (block=segment), and the trust that
- * each agent earned in each layer: agent 3 lies in the head only, agent 5 in every layer. */
+ * each agent earned in each layer: agent 3 is malicious in the head only, agent 5 in every layer. */
 #include <reef/reef.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static int print_trust(const double *shares)
             start += lengths[s];
         }
     }
-    printf("\n(* where the agent lies)\n");
+    printf("\n(* where the agent is malicious)\n");
     return wrong;
 }
 

@@ -1,4 +1,4 @@
-/* Learning over a network with liars: 60 agents estimate one model, each from data of its own, and exchange it with 8 neighbours. Six
+/* Learning over a network with malicious agents: 60 agents estimate one model, each from data of its own, and exchange it with 8 neighbours. Six
  * of them add an offset to what they send. The mean follows them; REF-Diffusion does not, and its trust shows who they are.
  * Build: cc learn_network.c $(pkg-config --cflags --libs reef) -lm */
 #include <math.h>
@@ -78,12 +78,13 @@ int main(void)
         status = learn(&n, rules[i], msd[i], &trust[i], &error);
     }
     if (status == REEF_OK) {
-        printf("%8s %10s %10s   MSD in dB, 6 of %d agents lie\n", "rounds", rules[0], rules[1], AGENTS);
+        printf("%8s %10s %10s   MSD in dB, 6 of %d agents malicious\n", "rounds", rules[0], rules[1], AGENTS);
         for (int i = 0; i < ROUNDS / EVERY; i++) {
             printf("%8d %10.1f %10.1f\n", (i + 1) * EVERY, msd[0][i], msd[1][i]);
         }
         for (int i = 0; i < 2; i++) {
-            printf("%-4s trusts honest agents %.2f, liars %.2f (fair share: 1); order right in %.0f %% of pairs\n",
+            printf("%-4s trusts honest agents %.2f, malicious ones %.2f (fair share: 1); ranks %.0f %% of pairs "
+                   "correctly\n",
                    rules[i], trust[i].honest, trust[i].malicious_count, 100 * trust[i].auc);
         }
     } else {

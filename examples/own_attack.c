@@ -1,4 +1,4 @@
-/* An attack of your own against two rules: the liars agree on one vector just beyond the honest rows, all on one side, and the program
+/* An attack of your own against two rules: the malicious agents agree on one vector just beyond the honest ones, all on one side, and the program
  * prints how far each rule is moved by it and by some of the built-in attacks.
  * Build: cc own_attack.c $(pkg-config --cflags --libs reef) -lm */
 #include <reef/reef.h>
@@ -56,7 +56,7 @@ static const reef_attack_kind edge = {
 enum { HONEST = 11, MALICIOUS = 4, LENGTH = 1000 };
 
 typedef struct round_data {
-    float rows[HONEST + MALICIOUS][LENGTH]; /* what is sent; those of the liars come last */
+    float rows[HONEST + MALICIOUS][LENGTH]; /* what is sent; those of the malicious agents come last */
     float own[MALICIOUS][LENGTH];           /* what they would have sent if honest */
     float previous[LENGTH];                 /* where everybody began */
 } round_data;
@@ -83,7 +83,7 @@ static void begin(round_data *data)
     }
 }
 
-/* The liars fill in their rows. */
+/* The malicious agents fill in their rows. */
 static int lie(const reef_attack *attack, round_data *data)
 {
     const reef_attack_kind *kind = reef_attack_kind_of(attack);

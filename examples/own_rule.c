@@ -1,4 +1,4 @@
-/* A rule and a pre-aggregator of your own, registered at run time and used in a pipe like the built-in ones.
+/* A rule and a pre-aggregator of your own, registered at run time and used in a pipeline like the built-in ones.
  *
  *   shorth   elementwise: the mean of the n - f values that lie closest together
  *   pair     pre-aggregator: each row becomes its average with the row nearest to it
@@ -23,7 +23,7 @@ static const reef_field shorth_fields[] = {
      .help = "malicious inputs to tolerate"},
 };
 
-/* The most liars among n rows; Reef refuses more, and turns f=25% or f=max into column->f. */
+/* The most malicious rows that n rows tolerate; Reef refuses more, and turns f=25% or f=max into column->f. */
 static ptrdiff_t shorth_bound(const void *params, ptrdiff_t n)
 {
     (void)params;

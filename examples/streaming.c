@@ -1,6 +1,6 @@
-/* Aggregating with your own loop and threads: models that come from files, sockets or several processes and never are
+/* Aggregating with your own loop and threads: models that come from files, sockets or several processes and are never
  * in one place. Multi-Krum needs distances between whole models, so the ranges are visited twice: observe, then combine.
- * Any split and any number of threads gives the same bits as one call of reef_agg_apply, and this program checks it. */
+ * The result is bit-identical to one call of reef_agg_apply for any split and any number of threads, and this program checks that. */
 #include <reef/reef.h>
 #include <math.h>
 #include <pthread.h>
@@ -172,7 +172,7 @@ int main(void)
     bool same = same_bits(streamed, whole, sizeof whole);
     const double *trust = reef_report_trust(report);
     bool found = trust[4] == 0 && reef_report_reason(report, 6) == REEF_NONFINITE;
-    printf("agent 4 (lies): trust %.2f; agent 6 (NaN): %s\n", trust[4],
+    printf("agent 4 (malicious): trust %.2f; agent 6 (NaN): %s\n", trust[4],
            reef_report_reason(report, 6) == REEF_NONFINITE ? "left out" : "used");
     printf("streamed and whole results are %s\n", same ? "the same, bit for bit" : "DIFFERENT");
     reef_report_destroy(&report);

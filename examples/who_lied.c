@@ -1,5 +1,5 @@
-/* Ten agents send a model of 1000 numbers each; three of them lie. REF combines the models so that the lies do no harm,
- * and its report says who was not believed. Build: cc who_lied.c $(pkg-config --cflags --libs reef) -lm */
+/* Ten agents send a model of 1000 numbers each; three of them are malicious. REF combines the models so that their influence is
+ * bounded, and its report says who was down-weighted. Build: cc who_lied.c $(pkg-config --cflags --libs reef) -lm */
 #include <reef/reef.h>
 #include <math.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ int main(void)
     for (int l = 0; l < AGENTS; l++) { /* trust 1 is a fair share, 0 means ignored */
         double trust = reef_report_trust(report)[l];
         right += (trust < 0.5) == (l == 2 || l == 5 || l == 7);
-        printf("agent %d: trust %.2f%s\n", l, trust, trust < 0.5 ? "  <- lied" : "");
+        printf("agent %d: trust %.2f%s\n", l, trust, trust < 0.5 ? "  <- down-weighted" : "");
     }
     reef_report_destroy(&report);
     reef_agg_destroy(&agg);

@@ -1,4 +1,4 @@
-/* Robust aggregation inside an MPI program: every rank trains a model of its own, one of them lies, and REF over all ranks is computed
+/* Robust aggregation inside an MPI program: every rank trains a model of its own, one of them is malicious, and REF over all ranks is computed
  * slice by slice, so that no rank ever holds all models.
  *     mpicc shard.c -lreef_mpi -lreef && mpirun -n 4 ./a.out
  * ranks: 4 5 */
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     } else {
         train(engine->rank, model);
         code = aggregate(engine, agg, model, result);
-        for (int m = 0; m < M && engine->size > 3; m++) { /* the liar has moved nothing far */
+        for (int m = 0; m < M && engine->size > 3; m++) { /* the malicious rank has moved nothing far */
             code = fabsf(result[m] - (float)(m % 7)) < 0.1F ? code : EXIT_FAILURE;
         }
     }

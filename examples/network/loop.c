@@ -1,10 +1,10 @@
-/* A training loop beside `reef agent --socket PATH`, in C without any library:
+/* A training loop for `reef agent --socket PATH`, in C without any library:
  *
  *     cc -o loop loop.c -lm
  *     reef agent run.yaml --key alice.key --socket alice.sock &
  *     ./loop alice.sock 50 1
  *
- * Everybody estimates the same numbers from data of their own: d = x . truth + noise. The third argument seeds the data.
+ * All agents estimate the same numbers, each from its own data: d = x . truth + noise. The third argument seeds the data.
  * docs/network.md describes the bytes; models are float32 here, on a little-endian machine. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>

@@ -1,9 +1,9 @@
-"""A training loop beside `reef agent --socket PATH`, with Python's standard library only:
+"""A training loop for `reef agent --socket PATH`, with Python's standard library only:
 
     reef agent run.yaml --key alice.key --socket alice.sock &
     python3 loop.py alice.sock 50 1
 
-Everybody estimates the same numbers from data of their own: d = x . truth + noise. The third argument seeds the data; a fourth, "malicious",
+All agents estimate the same numbers, each from its own data: d = x . truth + noise. The third argument seeds the data; a fourth, "malicious",
 sends the model shifted by 5. docs/network.md describes the bytes.
 """
 import array

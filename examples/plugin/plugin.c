@@ -1,8 +1,8 @@
-/* A plug-in: one rule, one attack and one problem of your own, to be named in specs, experiment files, `reef list` and Python.
+/* A plug-in: one rule, one attack and one problem of your own, available by name in rule strings, experiment files, `reef list` and Python.
  *
  *   midmean   rule: the mean of the middle half of the values, coordinate by coordinate
  *   drift     attack: walks away a little further in every round
- *   points    problem: agent k has a point x_k, and all look for the model w that is nearest to all of them,
+ *   points    problem: agent k has a point x_k, and all agents look for the model w closest to all points,
  *             J_k(w) = |w - x_k|^2 / 2,   gradient w - x_k,   minimiser of the sum: the mean of the points
  *
  * Build:  cc -shared -fPIC plugin.c -o plugin.so $(pkg-config --cflags reef) -lm

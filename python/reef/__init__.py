@@ -1,11 +1,11 @@
-"""Reef: robust and efficient aggregation for learning over networks.
+"""Reef: Byzantine-robust aggregation for federated and decentralised learning.
 
     import numpy as np, reef
     result, report = reef.aggregate(models, "vref", report=True)     # K arrays, tensors or state_dicts
     print(report.trust)                                              # relative weight of each input
 
 reef.aggregate, reef.Rule       aggregation of arrays, tensors and models
-reef.rules, reef.attacks        what there is, with parameters from the library's own tables
+reef.rules, reef.attacks        all rules and attacks, with their parameters
 reef.load_plugin                rules, attacks and problems of your own from a shared library
 reef.run                        experiments from YAML files, with problems of the library or your own
 reef.torch.Problem              a PyTorch model as such a problem

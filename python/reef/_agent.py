@@ -218,7 +218,7 @@ class Agent:
 
     run: the signed run file. key: the key file of this agent. coordinator: the identity R... that must have signed the run file; needed
     at the first start, unless all brokers are on this machine. state: folder for what must outlive the process (default: KEY.state).
-    Trouble of the network never raises, it is in the report; wrong models, keys, files and disks do.
+    Network failures never raise, they are in the report; wrong models, keys, files and full disks do.
     """
 
     def __init__(self, run: Any, key: Any, coordinator: Optional[str] = None, state: Any = None) -> None:
@@ -267,11 +267,11 @@ class Agent:
 
     @property
     def round(self) -> int:
-        """The round to come."""
+        """The next round."""
         return int(_library().reef_agent_round(self._handle)) if self._handle is not None else 0
 
     def join(self, model: Any, timeout: Optional[float] = None) -> Any:
-        """Waits until enough neighbours are there. Gives back the model to begin with: the network's, if the run is under way, or the
+        """Waits until enough neighbours are present. Returns the model to begin with: the network's, if the run is under way, or the
         one given. TimeoutError after `timeout` seconds."""
         layout = self._open(model)
         row = layout.row(self.dtype).copy()
@@ -284,7 +284,7 @@ class Agent:
         return layout.back(row) if joined.value else model
 
     def begin(self, model: Any, **metrics: float) -> Pending:
-        """Hands the model over; `result()` of what comes back waits for the round to end. metrics: up to four numbers that observers and
+        """Starts a round with this model; `result()` of the object returned waits for the round to end. metrics: up to four numbers that observers and
         Prometheus see, under names of at most 16 characters a-z, 0-9 and _."""
         layout = self._open(model)
         row = np.ascontiguousarray(layout.row(self.dtype))
@@ -296,11 +296,11 @@ class Agent:
         return Pending(self, layout)
 
     def exchange(self, model: Any, **metrics: float) -> tuple[Any, Exchange]:
-        """One round: the model goes to the neighbours, theirs are combined with it by the rule of the run. metrics: as of begin."""
+        """One round: sends the model to the neighbours and combines theirs with it by the rule of the run. metrics: as for begin."""
         return self.begin(model, **metrics).result()
 
     def rounds(self, count: int) -> Iterator[int]:
-        """Yields round numbers until `count` rounds of this agent are done; after a crash it goes on where the journal stands."""
+        """Yields round numbers until `count` rounds of this agent are done; after a crash it resumes where the journal ends."""
         for _ in range(count):
             yield self.round
 
@@ -420,7 +420,7 @@ def swarm(function: Callable[..., Any], agents: int = 8, *, count: int, graph: s
     """Runs `function(agent, k)` once per agent, each in a process of its own (forked), with a broker on this machine.
 
     count: numbers in a model (float32). malicious: F, the most weight that may be malicious. step: the step size of the agents' learning,
-    which tells mref its horizon. Returns what the functions return: arrays, or what JSON can hold. For notebooks and tests.
+    which sets mref's horizon. Returns what the functions return: arrays, or what JSON can hold. For notebooks and tests.
     """
     terms = {"graph": graph, "rule": rule, "malicious": min(malicious, 0.4999), "deadline": f"{deadline}s",
              "strategy": f"diffusion:mu={step}", "largest": 1e30}

@@ -1,4 +1,4 @@
-"""What there is, from the field tables of the library: rules, attacks, graphs, problems, strategies, with their parameters."""
+"""The catalogue, from the field tables of the library: rules, attacks, graphs, problems, strategies, with their parameters."""
 from __future__ import annotations
 
 import inspect

@@ -26,7 +26,7 @@ class Report:
     """How much weight each input had in one aggregation.
 
     trust        mean over coordinates of effective weight over weight, per row: 1 is the fair share, 0 means ignored
-    rejected     share of the coordinates at which the row counted nothing
+    rejected     share of the coordinates in which the row had zero weight
     dropped      rows left out as a whole: {row: "non-finite" or "zero weight"}
     iterations   mean number of iterations per column, block or vector; max_iterations the largest
     unconverged  of them, those that met their cap before their tolerance
@@ -40,7 +40,7 @@ class Report:
     ids          of the senders, as they were given; None: they are identified by their position
     why          rules that remember senders: what each of their tests left of a sender's weight, {test: K numbers from 0 to 1}, with the
                  columns "sender" and "trust" before them, so that pandas.DataFrame(report.why) is a table; {} for other rules
-    numbers      what such a rule tells about the round as a whole, {name: number}
+    numbers      what such a rule reports about the round as a whole, {name: number}
     meanings     what these names mean
     """
 
@@ -210,7 +210,7 @@ class State:
         return 0 if self._handle is None else int(lib.reef_state_senders(self._handle.pointer))
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes the memory to a file, which is there as a whole or not at all."""
+        """Writes the memory to a file, atomically."""
         kept = self.__getstate__()
         if kept["made_for"] is None:
             raise ValueError("there is nothing to save yet: the state has not been used")
@@ -469,10 +469,10 @@ def aggregate(rows: Any, rule: Union[str, Rule] = "ref", weights: Any = None, re
     """Combines K rows into one so that malicious ones among them have bounded influence.
 
     rows      an array or tensor (K, ...); a list of K arrays of one shape; or a list of K models: dicts of arrays, PyTorch
-              state_dicts, or lists of arrays. Read where they lie: contiguous float32, float64, float16 or bfloat16; each tensor keeps
+              state_dicts, or lists of arrays. Read in place, without copying: contiguous float32, float64, float16 or bfloat16; each tensor keeps
               its type. Integer tensors inside models get the value that more than half of the weight has, else that of the most
               trusted row.
-    rule      a spec such as "ref", "vref", "nnm:f=4 | ref", or a reef.Rule; further keyword arguments are parameters of the rule
+    rule      a rule string such as "ref", "vref", "nnm:f=4 | ref", or a reef.Rule; further keyword arguments are parameters of the rule
     weights   K numbers >= 0, any positive sum; None: equal
     report    also return a reef.Report; shares=True keeps the effective weights of every coordinate in it
     out       array to write the result to, where rows are arrays

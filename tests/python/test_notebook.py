@@ -17,11 +17,11 @@ def test_ten_clients(monkeypatch):
     names = run(ROOT / "docs" / "ten_clients.ipynb")
     assert names["scores"]["vref"][-1] > 0.85 > names["scores"]["mean"][-1] + 0.2
     means = names["trust"]["vref"].mean(axis=0)
-    assert set(np.argsort(means)[:3]) == names["liars"] == {1, 4, 8}
+    assert set(np.argsort(means)[:3]) == names["malicious"] == {1, 4, 8}
 
 
 def test_quick_start():
-    """The first example of docs/python.md, of ten lines, detects the liar."""
+    """The first example of docs/python.md, of ten lines, detects the malicious one."""
     text = (ROOT / "docs" / "python.md").read_text()
     block = text.split("```python\n", 1)[1].split("```", 1)[0]
     assert len([line for line in block.splitlines() if line.strip()]) <= 10

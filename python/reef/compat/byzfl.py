@@ -5,7 +5,7 @@
 
 Vectors are a 2-D array or tensor, or a list of 1-D ones; what comes back is of the same kind. As in ByzFL, tensors become float32, and what
 comes of tensors that require a gradient carries one. Differences, all on purpose: vectors that hold NaN or Inf are left out by the
-aggregators, and f is then less by their number; the pre-aggregators turn them into NaN and nothing else; Meamed shares ties alike; Clipping
+aggregators, and f is reduced by their number; the pre-aggregators turn them into NaN and nothing else; Meamed treats ties equally; Clipping
 and ARC return new rows and leave the caller's alone; CenteredClipping takes a first `m` (ByzFL's own check refuses every one). Tensors on
 a device are copied to memory, and the result goes back to the device.
 

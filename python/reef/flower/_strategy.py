@@ -47,7 +47,7 @@ class RobustFedAvg(FedAvg):
                    the node's own word, and malicious nodes that claim a large one gain by it
     step           rules that remember nodes (mref): the clients' learning rate, which sets how long they remember; 0: that of the train
                    config ("lr", "learning-rate" or "learning_rate"), if it has one, else unknown
-    memory         file in which such a rule's memory is kept from round to round, and from which a restarted server goes on. Nodes are
+    memory         file in which such a rule's memory is kept from round to round, and from which a restarted server resumes. Nodes are
                    remembered by their ids, whether they are asked or not; without a file the memory lasts as long as this object
     trust_csv      file that gets one line per node and round; a server that resumes from `memory` appends to it
     leave_out_rounds, leave_out_below   nodes whose trust stays below the bound for so many rounds in a row are not asked any more;
