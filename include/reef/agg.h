@@ -29,10 +29,10 @@ typedef enum reef_dtype { REEF_F32, REEF_F64 } reef_dtype;
 
 /* Aggregators: immutable after create, usable from many threads. The context must outlive it, and so must rules of your own. */
 typedef struct reef_agg reef_agg;
-/* Makes an aggregator of a rule string, with the rules, allocator and threads of the context (NULL: the built-in rules, malloc, one thread). */
+/* Makes an aggregator from a rule string, with the rules, allocator and threads of the context (NULL: the built-in rules, malloc, one thread). */
 REEF_API REEF_MUST_CHECK reef_status reef_agg_create(reef_context *context, reef_agg **agg, const char *spec,
                                                      reef_error *error);
-/* Plans and states made of it must be gone. Accepts NULL, sets the pointer to NULL. */
+/* Plans and states made from it must be destroyed first. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_agg_destroy(reef_agg **agg);
 /* Writes the rule string with every parameter spelled out, like snprintf; returns the length it needs. */
 REEF_API size_t reef_agg_print(const reef_agg *agg, char *text, size_t size);
@@ -64,8 +64,8 @@ typedef struct reef_input {
 
 /* --- The report --- */
 
-/* One aggregation fills it at a time; read it from any thread when that has ended. The context must outlive it, and so must a rule of your own
- * whose aggregation it tells of. */
+/* Filled by one aggregation at a time; may be read from any thread once that has ended. The context must outlive it, and so must a rule of
+ * your own whose aggregation it describes. */
 typedef struct reef_report reef_report;
 
 /* Why a row was left out as a whole. */
@@ -79,8 +79,8 @@ REEF_API void reef_report_destroy(reef_report **report);
 /* Also keep the effective weights of every coordinate: shares[l * M + m] = abar_l(m), K x M doubles owned by the caller
  * (segments follow each other along m). centre, if not NULL, receives M doubles: the share of the origin or centre. */
 REEF_API void reef_report_keep_shares(reef_report *report, double *shares, double *centre);
-/* From now on aggregations also put the trust of every row in every segment there: trust[s * rows + l], as reef_report_trust for that
- * segment's coordinates alone; NaN in segments without any. NULL: no more. The memory is the caller's. */
+/* From now on aggregations also write the trust of every row in every segment to trust[s * rows + l], as reef_report_trust for that
+ * segment's coordinates alone; NaN in segments without any. NULL: no longer. The memory is the caller's. */
 REEF_API void reef_report_keep_segments(reef_report *report, double *trust);
 
 /* Trust of each agent: mean over coordinates of abar_l(m) / a_l. 1 is its fair share, 0 means ignored. */
@@ -89,16 +89,16 @@ REEF_API const double *reef_report_trust(const reef_report *report);
 REEF_API const double *reef_report_rejected(const reef_report *report);
 /* Why a row was left out as a whole; REEF_USED if it was not. */
 REEF_API reef_reason reef_report_reason(const reef_report *report, ptrdiff_t row);
-/* Rows left out because they hold NaN or Inf, and single entries left out (nan=drop-coordinate). */
+/* Rows left out because they hold NaN or Inf. */
 REEF_API ptrdiff_t reef_report_dropped(const reef_report *report);
 /* Single entries left out because they are NaN or Inf (nan=drop-coordinate). */
 REEF_API int64_t reef_report_masked(const reef_report *report);
 /* Mean share of the origin (clip, arc) or of the centre (cclip); where both have one, that of the centre. */
 REEF_API double reef_report_centre_share(const reef_report *report);
 /* Efficiency at Gaussian data, relative to the mean, that the rule is tuned to for the rows in use; with n=auto it is less than asked for
- * where the cap on the tuning constant binds. NaN: the rule has no such tuning, or stands behind a pre-aggregator. */
+ * where the cap on the tuning constant binds. NaN: the rule has no such tuning, or follows a pre-aggregator. */
 REEF_API double reef_report_efficiency(const reef_report *report);
-/* The row that holds half of the weight or more, -1 if none does. Its agent then decides alone in rules that go by weight mass. */
+/* The row that holds half of the weight or more, -1 if none does. In rules that go by weight that agent then decides alone. */
 REEF_API ptrdiff_t reef_report_dominant(const reef_report *report);
 /* Iterations per column, block or vector on average; 0 for rules that do not iterate. */
 REEF_API double reef_report_mean_iterations(const reef_report *report);
@@ -111,7 +111,7 @@ REEF_API int64_t reef_report_unconverged(const reef_report *report);
  * there are depends on the rule (`reef list mref` shows them): they are numbered from 0 and have names. Before the first
  * aggregation, and for rules without any, there are none. */
 REEF_API ptrdiff_t reef_report_factor_count(const reef_report *report);
-/* "gate", "short window", ..., and a sentence about it; NULL out of range. */
+/* "gate", "short window", ...; NULL out of range. */
 REEF_API const char *reef_report_factor_name(const reef_report *report, ptrdiff_t factor);
 /* One line on what factor i stands for; NULL out of range. */
 REEF_API const char *reef_report_factor_meaning(const reef_report *report, ptrdiff_t factor);
@@ -140,8 +140,8 @@ REEF_API REEF_MUST_CHECK reef_status reef_agg_apply(const reef_agg *agg, const r
 
 /* --- Plans --- */
 
-/* For one aggregation at a time, by whichever thread; the streaming calls observe, combine and scan may be made by several threads at once,
- * each with a worker number of its own. The aggregator must outlive it. */
+/* For one aggregation at a time, from any thread; the streaming calls observe, combine and scan may come from several threads at once,
+ * each with its own worker number. The aggregator must outlive it. */
 typedef struct reef_plan reef_plan;
 
 /* A model is one or more segments (tensors, layers): each row is one pointer per segment. */
@@ -154,17 +154,17 @@ typedef struct reef_shape {
     ptrdiff_t workers;        /* threads that will work on one aggregation at the same time; 0: those of the context */
 } reef_shape;
 
-/* Memory a plan needs, exactly, and a plan placed in memory of the caller (aligned for any type; must outlive the plan;
- * no destroy needed). The agg must outlive the plan. */
+/* The exact number of bytes a plan needs, for a plan in memory of the caller's (aligned for any type; must outlive the plan;
+ * no destroy needed). The aggregator must outlive the plan. */
 REEF_API REEF_MUST_CHECK reef_status reef_plan_size(const reef_agg *agg, const reef_shape *shape, size_t *bytes,
                                                     reef_error *error);
 /* Lays out a plan in `bytes` bytes at `memory`, which stays the caller's. */
 REEF_API REEF_MUST_CHECK reef_status reef_plan_init(reef_plan **plan, const reef_agg *agg, const reef_shape *shape,
                                                     void *memory, size_t bytes, reef_error *error);
-/* The same in memory of the aggregator's context. */
+/* The same in memory allocated by the aggregator's context. */
 REEF_API REEF_MUST_CHECK reef_status reef_plan_create(reef_plan **plan, const reef_agg *agg, const reef_shape *shape,
                                                       reef_error *error);
-/* Accepts NULL, sets the pointer to NULL; of plans in the caller's memory nothing is released. */
+/* Accepts NULL, sets the pointer to NULL; for plans in the caller's memory nothing is released. */
 REEF_API void reef_plan_destroy(reef_plan **plan);
 
 /* One aggregation of one segment, or of all segments: rows[s][l] is row l of segment s. Allocates nothing. */
@@ -192,11 +192,11 @@ REEF_API REEF_MUST_CHECK reef_status reef_plan_begin(reef_plan *plan, const reef
                                                      reef_error *error);
 /* How often every range must be observed before it can be combined; 0 for elementwise rules. */
 REEF_API ptrdiff_t reef_plan_passes(const reef_plan *plan);
-/* Ranges start at multiples of so many coordinates. */
+/* Ranges start at multiples of this many coordinates. */
 REEF_API ptrdiff_t reef_plan_grain(const reef_plan *plan);
-/* A range may be handed over in pieces that end at multiples of so many coordinates. */
+/* A range may be handed over in pieces that end at multiples of this many coordinates. */
 REEF_API ptrdiff_t reef_plan_piece(const reef_plan *plan);
-/* Adds a range to the sums of the pass under way. worker: 0 to shape.workers - 1, one range at a time each. */
+/* Adds a range to the sums of the current pass. worker: 0 to shape.workers - 1, one range at a time each. */
 REEF_API REEF_MUST_CHECK reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment,
                                                        ptrdiff_t m0, ptrdiff_t m1, const void *const *rows,
                                                        reef_error *error);
@@ -218,7 +218,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_plan_end(reef_plan *plan, reef_error *
 
 /* --- States --- */
 
-/* Rules that remember senders and hear at most so many rows, the receiver's own among them, go by that one. */
+/* With at most this many rows, the receiver's own among them, rules that remember senders use the receiver's own row as their centre. */
 #define REEF_FEW_ROWS 5
 
 /* A memory for aggregations of this shape by this aggregator, which must outlive it. */
@@ -234,13 +234,13 @@ REEF_API const void *reef_state_centre(const reef_state *state, ptrdiff_t segmen
 REEF_API REEF_MUST_CHECK reef_status reef_state_set_centre(reef_state *state, ptrdiff_t segment, const void *centre,
                                                            reef_error *error);
 
-/* Rules with REEF_TRAIT_SENDERS remember senders by id (input.ids). Rows come in any order and number; who is absent stays remembered, who is
- * new starts afresh. The shape's rows are the senders there is room for at first; more room is allocated as more are heard (at the beginning of an
+/* Rules with REEF_TRAIT_SENDERS remember senders by id (input.ids). Rows come in any order and number; absent senders stay remembered, new ones
+ * start afresh. The shape's rows are the senders there is room for at first; more room is allocated as more are heard (at the beginning of an
  * aggregation, which fails with REEF_E_NOMEM and changes nothing if there is none), up to the limit: REEF_SENDERS_LIMIT, or the shape's
  * rows if they are more. Beyond it a new sender gets the place of an absent one: one that would start
  * afresh anyway, else the one that took part in the fewest aggregations, so that a flood of new ids displaces its own. A sender takes, for mref with sketches, about 1 kB. */
 #define REEF_SENDERS_LIMIT 65536
-/* Another limit; the room there is already stays. */
+/* Changes the limit; memory that is already allocated stays. */
 REEF_API void reef_state_set_limit(reef_state *state, ptrdiff_t senders);
 /* Senders remembered now. */
 REEF_API ptrdiff_t reef_state_senders(const reef_state *state);
@@ -248,19 +248,19 @@ REEF_API ptrdiff_t reef_state_senders(const reef_state *state);
  * memory says so (`secret`) get one from the system when the state is created; set it where results must be reproducible. */
 REEF_API void reef_state_set_seed(reef_state *state, uint64_t seed);
 
-/* The bytes of a state, to go on with later in a state made for the same aggregator and shape, on a machine of the same byte order. They have a
- * version, the rule's name, their lengths and a checksum; loading fails with a sentence, and without changing the state, if they are damaged or
- * cannot be those of one. The size changes as senders are heard. */
+/* The size in bytes of a saved state, to be loaded later into a state made for the same aggregator and shape, on a machine of the same byte order.
+ * A saved state has a version, the rule's name, lengths and a checksum; loading fails with a message, and without changing the state, if it is damaged
+ * or inconsistent. The size changes as senders are heard. */
 REEF_API size_t reef_state_size(const reef_state *state);
-/* What it would be with so many senders; 0: more than fits in memory addresses. */
+/* What it would be with this many senders; 0: more than the address space. */
 REEF_API size_t reef_state_room(const reef_state *state, ptrdiff_t senders);
 /* Writes the state to `bytes`; size must be reef_state_size. */
 REEF_API REEF_MUST_CHECK reef_status reef_state_save(const reef_state *state, void *bytes, size_t size,
                                                      reef_error *error);
-/* Replaces what is remembered by saved bytes; on failure nothing has changed. */
+/* Replaces the memory by a saved one; on failure nothing has changed. */
 REEF_API REEF_MUST_CHECK reef_status reef_state_load(reef_state *state, const void *bytes, size_t size,
                                                      reef_error *error);
-/* Rules with REEF_TRAIT_SENDERS: in how many aggregations agent `id` took part as far as is remembered, 0: none. */
+/* Rules with REEF_TRAIT_SENDERS: the number of aggregations in which agent `id` took part, as far as remembered; 0: none. */
 REEF_API int64_t reef_state_age(const reef_state *state, int64_t id);
 
 #ifdef __cplusplus

@@ -35,7 +35,7 @@ enum {
     REEF_ATTACK_ROWS = 1 << 4, /* looks at the rows known; without it `known` may be 0 and knowledge does not matter */
     /* The row depends neither on sender nor on own nor on previous, provided known > 0 (with ROWS) and receiver_model (with EDGE). */
     REEF_ATTACK_SAME = 1 << 5,
-    /* Likewise, but on previous it does depend: the same for senders of the same previous. */
+    /* Likewise, but it depends on previous: the same for senders with the same previous. */
     REEF_ATTACK_SAME_PREVIOUS = 1 << 6,
     REEF_ATTACK_TRUST = 1 << 7, /* watches the weight that malicious agents get (view->trust) */
 };
@@ -43,7 +43,7 @@ enum {
 /* What a malicious agent may know. */
 typedef enum reef_knowledge {
     REEF_KNOW_ALL,        /* the rows of all honest agents */
-    REEF_KNOW_NEIGHBOURS, /* those that the receiver hears: a message per receiver */
+    REEF_KNOW_NEIGHBOURS, /* those that the receiver hears: one message per receiver */
     REEF_KNOW_MALICIOUS,  /* only what the malicious agents themselves would have sent */
     REEF_KNOW_AUTO,       /* for create only: as the kind has it */
 } reef_knowledge;
@@ -85,16 +85,16 @@ typedef struct reef_attack_kind {
     /* Rounds by which the message arrives late: the row of round - delay is delivered, before that nothing. NULL: never
      * late. */
     int64_t (*delay)(const void *params);
-    /* Rounds after which a malicious agent comes under a new id. NULL: never. */
+    /* Rounds after which a malicious agent gets a new id. NULL: never. */
     int64_t (*identity)(const void *params);
     /* Traits for these parameters where they are more than `traits`. NULL: they never are. */
     unsigned (*traits_of)(const void *params);
 } reef_attack_kind;
 
-/* What every attack takes beside its own fields. */
+/* What every attack takes besides its own fields. */
 typedef struct reef_attack_common {
     int knowledge;       /* reef_knowledge; never AUTO once created */
-    int64_t from, until; /* rounds in which it attacks: from <= round < until (until 0: for ever) */
+    int64_t from, until; /* rounds in which it attacks: from <= round < until (until 0: no end) */
     int64_t on, off;     /* within them, `on` rounds of attack, then `off` of honesty; off 0: always */
 } reef_attack_common;
 

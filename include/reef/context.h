@@ -1,5 +1,5 @@
 /* A context owns what several objects share: the allocator, the threads, and the rules, attacks and problems that were added to it
- * (registry.h). Wherever a context is asked for, NULL means malloc, the calling thread alone, and what the library has itself. */
+ * (registry.h). Wherever a context is expected, NULL means malloc, the calling thread alone, and the built-in kinds. */
 #ifndef REEF_CONTEXT_H
 #define REEF_CONTEXT_H
 
@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Its functions are for one thread at a time; what was made in it may be used from several threads as each of those says, and one aggregation
- * at a time gets its threads, others then run on the thread that called. Must outlive all that is made in it. */
+/* Its functions are for one thread at a time. Objects made in it may be used from several threads as documented for each; one aggregation
+ * at a time gets the context's threads, others run on the calling thread. Must outlive everything made in it. */
 typedef struct reef_context reef_context;
 
 /* Memory for everything the library keeps. `allocate` returns memory aligned for any type, or NULL;

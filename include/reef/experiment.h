@@ -48,7 +48,7 @@ REEF_API const char *reef_experiment_axis(const reef_experiment *experiment, ptr
 REEF_API size_t reef_experiment_value(const reef_experiment *experiment, ptrdiff_t cell, ptrdiff_t axis, char *text,
                                       size_t size);
 
-/* How far a run is; times in seconds. */
+/* The progress of a run; times in seconds. */
 typedef struct reef_progress {
     ptrdiff_t cells, cells_done; /* jobs: cells and, where asked for, oracles */
     ptrdiff_t items, items_done; /* blocks of repetitions */
@@ -86,7 +86,7 @@ typedef struct reef_experiment_options {
     double checkpoint_seconds; /* or so many seconds */
 } reef_experiment_options;
 
-/* What became of a run. */
+/* The outcome of a run. */
 typedef struct reef_experiment_outcome {
     bool stopped;     /* not all configurations were run; run again with resume to complete them */
     ptrdiff_t reused; /* cells taken from the folder */
@@ -122,11 +122,11 @@ REEF_API REEF_MUST_CHECK reef_status reef_experiment_check_all(const reef_experi
                                                                void (*tell)(void *user, ptrdiff_t cell,
                                                                             const reef_cell_facts *facts),
                                                                void *user, reef_error *error);
-/* The facts as indented lines, those that should worry beginning with WARNING; like snprintf. *warnings (or NULL): how many of these. */
+/* The facts as indented lines, warnings beginning with WARNING; like snprintf. *warnings (or NULL): how many of these. */
 REEF_API size_t reef_cell_facts_print(const reef_cell_facts *facts, char *text, size_t size, ptrdiff_t *warnings);
 
-/* Makes the scripts and data of the figures in folder/figures anew from folder/config.yaml, manifest.json and cells/: nothing that the
- * folder brings is run, whoever it is from. Files that the configuration names (data, graphs) are read again. */
+/* Makes the scripts and data of the figures in folder/figures anew from folder/config.yaml, manifest.json and cells/: nothing found in the
+ * folder is run, since it may come from anybody. Files that the configuration names (data, graphs) are read again. */
 REEF_API REEF_MUST_CHECK reef_status reef_experiment_redraw(reef_context *context, const char *folder,
                                                             reef_error *error);
 

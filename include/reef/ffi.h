@@ -1,9 +1,9 @@
-/* The library for other languages: handles, numbers, pointers to numbers and texts; no struct crosses the border.
+/* The library for other languages: handles, numbers, pointers to numbers and texts; no struct crosses the boundary.
  *
  * Most of the public interface is flat already and is used as it is (reef_agg_destroy, reef_report_trust, reef_run_model, ...). Here
  * is the rest: calls that take structs elsewhere, and the field tables. The Python package is built on it.
  *
- * Errors: a call that can fail returns a reef_status and writes its sentence, cut to `room` bytes with the end, to `text`; text may be
+ * Errors: a call that can fail returns a reef_status and writes its message, cut to `room` bytes including the terminator, to `text`; text may be
  * NULL. Handles are made in *place, which should hold NULL before and does so after a failure; the destroy call of their kind ends them.
  */
 #ifndef REEF_FFI_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* ---- what there is ---- */
+/* ---- the catalogue ---- */
 
 /* Families by their names (registry.h), the kinds of a context (NULL: the library's own). Returns how many kinds, -1: no such family. */
 REEF_API ptrdiff_t reef_ffi_kinds(const reef_context *context, const char *family);
@@ -26,7 +26,7 @@ REEF_API ptrdiff_t reef_ffi_kinds(const reef_context *context, const char *famil
 REEF_API const char *reef_ffi_kind(const reef_context *context, const char *family, ptrdiff_t kind, const char *part);
 /* reef_trait bits of a rule for its presets, REEF_ATTACK_ or REEF_PROBLEM_ bits; 0 for the others. */
 REEF_API unsigned reef_ffi_traits(const reef_context *context, const char *family, ptrdiff_t kind);
-/* 1: a rule that only stands before others (pre-aggregator). */
+/* 1: a pre-aggregator. */
 REEF_API int reef_ffi_is_mixer(const reef_context *context, ptrdiff_t rule);
 /* Fields of a kind, those that every kind of the family takes at the end; -1: no such kind. */
 REEF_API ptrdiff_t reef_ffi_fields(const reef_context *context, const char *family, ptrdiff_t kind);
@@ -79,7 +79,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_ffi_apply(const reef_agg *agg, ptrdiff
                                                     void *const *out, const double *weights, ptrdiff_t self,
                                                     int64_t round, reef_state *state, reef_report *report, char *text,
                                                     size_t room);
-/* Whole numbers and truth values: out receives, of each of `count` elements of `width` bytes, the value that rows with more than half of
+/* Integers and booleans: out receives, of each of `count` elements of `width` bytes, the value that rows with more than half of
  * the weight have; where there is none, that of the row with the highest trust, then weight, then the first. Rows of weight 0 have no
  * vote. weights and trust may be NULL: all alike. */
 REEF_API REEF_MUST_CHECK reef_status reef_ffi_vote(ptrdiff_t rows, ptrdiff_t count, ptrdiff_t width,
@@ -116,7 +116,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_ffi_problem(reef_context *context, ree
                                                       size_t room);
 
 /* Problems that the caller can name in experiment files. Each of these calls may come from any thread, several at once for one object; a
- * failure is -1 (make) or anything but 0, with a sentence in text, and ends the run with it.
+ * failure is -1 (make) or anything but 0, with a message in text, which ends the run.
  *
  * make: a new object (>= 0) for so many agents; parameters: all that the file sets, as key=value,...; M goes to *dimension; samples of
  * the agents may be set, they are 1 before. */

@@ -1,4 +1,4 @@
-/* Field tables: each parameter of a rule, a graph, ... is described once, and that description drives rule strings and the like,
+/* Field tables: each parameter of a rule, a graph, ... is described once, and that description drives the strings (name:key=value,...),
  * range checks and their messages, `reef list`, and every other front end. */
 #ifndef REEF_FIELD_H
 #define REEF_FIELD_H
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Room for a text with its end. */
+/* Room for a text with its terminator. */
 #define REEF_TEXT_SIZE 1024
 
 /* What a parameter holds, and how it is written. */

@@ -4,8 +4,8 @@
  * that k gives to l; A = [a_lk], every column sums to one. The Perron vector p (A p = p, sum 1) says how much each agent counts in
  * the end. A link of weight 0 does not count, neither as a neighbour nor as a path.
  *
- * A graph is kept by receiver (compressed sparse columns of A): 12 bytes per link and 8 per agent. It is a pure function of spec,
- * number of agents and seed. */
+ * A graph is kept by receiver (compressed sparse columns of A): 12 bytes per link and 8 per agent. It is a pure function of its string,
+ * the number of agents and the seed. */
 #ifndef REEF_GRAPH_H
 #define REEF_GRAPH_H
 
@@ -43,11 +43,11 @@ typedef struct reef_link_list {
     bool directed;            /* false: every link goes both ways */
     bool no_loops;            /* without weights: agents do not hear themselves */
 } reef_link_list;
-/* Makes a graph of such a list. */
+/* Makes a graph from such a list. */
 REEF_API REEF_MUST_CHECK reef_status reef_graph_create_links(reef_context *context, reef_graph **graph,
                                                              ptrdiff_t agents, const reef_link_list *links,
                                                              reef_error *error);
-/* Links made of it must be gone. Accepts NULL, sets the pointer to NULL. */
+/* Links made from it must be destroyed first. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_graph_destroy(reef_graph **graph);
 
 /* The arrays of the graph, in place; valid until the graph is destroyed. The senders of receiver k are
@@ -67,7 +67,7 @@ REEF_API reef_csr reef_graph_csr(const reef_graph *graph);
 REEF_API ptrdiff_t reef_graph_agents(const reef_graph *graph);
 REEF_API ptrdiff_t reef_graph_links(const reef_graph *graph);   /* loops counted, both ways counted */
 REEF_API ptrdiff_t reef_graph_largest(const reef_graph *graph); /* largest n_k */
-REEF_API bool reef_graph_symmetric(const reef_graph *graph);    /* every link has its way back */
+REEF_API bool reef_graph_symmetric(const reef_graph *graph);    /* every link exists in both directions */
 /* The full text with every parameter, as reef_agg_print; "" for graphs from arrays. Returns the length. */
 REEF_API size_t reef_graph_print(const reef_graph *graph, char *text, size_t size);
 /* Place of the link from sender to receiver in senders and weight, or -1. */
@@ -142,7 +142,7 @@ typedef struct reef_graph_facts {
     /* Malicious senders that the worst-placed honest agent still tolerates beside those it has (by count); negative: it has too many. */
     ptrdiff_t least_spare;
     ptrdiff_t least_spare_agent; /* who that is */
-    /* Agents whose own weight is >= 1/2: rules that go by weight mass then listen to nobody else. */
+    /* Agents whose own weight is >= 1/2: rules that go by weight then ignore everybody else. */
     ptrdiff_t self_heavy;
     ptrdiff_t self_heavy_first; /* the first of them, or -1 */
     double largest_self;        /* largest own weight */
@@ -155,7 +155,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_graph_check(const reef_context *contex
                                                       reef_error *error);
 
 /* Malicious senders that each agent tolerates, K numbers each, either may be NULL. by_count: floor((n_k - 1) / 2), the most that
- * leave a strict majority. by_weight: the most such that any so many others, the heaviest included, have less than half of the weight. */
+ * leave a strict majority. by_weight: the largest number such that the heaviest others, that many of them, hold less than half of the weight. */
 REEF_API REEF_MUST_CHECK reef_status reef_graph_tolerated(const reef_context *context, const reef_csr *csr,
                                                           int32_t *by_count, int32_t *by_weight, reef_error *error);
 

@@ -4,7 +4,7 @@
  *     adapt      phi_k = w_k - mu_k grad J_k(w_k)       every agent, from its own data
  *     exchange   malicious agents send what the attack says, the others phi_k
  *     combine    w_k = rule(phi_l of those k hears)     or the server for all
- * in the order the strategy says. Same setup, same bits: whatever the number of threads, and after a stop and a resume from a saved
+ * in the order the strategy says. Runs with the same setup are bit-identical, for any number of threads and after resuming from a saved
  * state. A run never ends because of what a malicious agent sent: an agent without a usable message keeps its own phi, and it is counted.
  *
  * R repetitions with independent data can run side by side in vector lanes (setup.lanes) where problem, attack and rule allow it.
@@ -47,10 +47,10 @@ typedef struct reef_run_setup {
     const reef_engine *engine;
 } reef_run_setup;
 
-/* Counters since round 0, over all lanes alike. */
+/* Counters since round 0, the same for all lanes. */
 typedef struct reef_run_counts {
     int64_t rounds;    /* done */
-    int64_t messages;  /* that came from one agent to another or between agent and server, an agent's own not counted */
+    int64_t messages;  /* received, between agents or between agent and server; an agent's own are not counted */
     int64_t bytes;     /* of one repetition's numbers in them */
     int64_t gradients; /* computed */
     int64_t kept;      /* combines without a usable message: the agent kept its own phi, the server its model */
@@ -89,13 +89,13 @@ REEF_API size_t reef_run_print(const reef_run *run, char *text, size_t size);
 REEF_API ptrdiff_t reef_run_trust(const reef_run *run, ptrdiff_t receiver, int32_t *senders, double *share,
                                   ptrdiff_t room);
 
-/* The state of a run, to go on with later: written atomically. Loading needs a run created from the same setup (checked), at any
- * round; it fails without changing the run if the file is not whole or not its own. Trust is not saved: it is known again after the
+/* Saves the state of a run, to be resumed later; written atomically. Loading needs a run created from the same setup (checked), at any
+ * round; it fails without changing the run if the file is damaged or belongs to another setup. Trust is not saved: it is available again after the
  * next round. Over ranks `path` becomes a manifest beside which each rank has a file, and any number of ranks may load it; the
- * checkpoint before is kept too, and taken if the newest is damaged (see reef_run_round). A load that fails half-way there leaves the
+ * previous checkpoint is kept too, and used if the newest is damaged (see reef_run_round). Over ranks, a load that fails half-way leaves the
  * run unusable. */
 REEF_API REEF_MUST_CHECK reef_status reef_run_save(const reef_run *run, const char *path, reef_error *error);
-/* Continues where a saved run was: see above. */
+/* Continues from a saved state: see above. */
 REEF_API REEF_MUST_CHECK reef_status reef_run_load(reef_run *run, const char *path, reef_error *error);
 
 /* ---- metrics, over the honest agents ---- */

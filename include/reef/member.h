@@ -1,12 +1,12 @@
 /* One agent's part of a run, by itself: it adapts its model to its own data, says what to send, and combines what it is given. How rows
- * get from agent to agent is the caller's business. With all rows of every round it has the bits of reef_run.
+ * get from agent to agent is up to the caller. If all rows of every round arrive, the result is bit-identical to reef_run.
  *
  * One round:
  *     phi = reef_member_adapt(member, round);            or reef_member_offer(member, phi), with a model of the caller's
  *     row = reef_member_message(member, round, rows);    phi, unless the agent is malicious (tests)
  *     reef_member_combine(member, round, rows, &error);  w = rule(rows)
  *
- * Only strategies that adapt before they send can be taken part in by one agent alone: diffusion with order=atc. */
+ * Only strategies that adapt before they send work for a single agent: diffusion with order=atc. */
 #ifndef REEF_MEMBER_H
 #define REEF_MEMBER_H
 
@@ -64,13 +64,13 @@ REEF_API void reef_member_offer(reef_member *member, const void *phi);
  * at those of honest ones. */
 REEF_API const void *reef_member_message(reef_member *member, int64_t round, const void *const *rows);
 /* w = rule(rows), rows by sender as far as they have come (NULL: absent). The agent's own entry is not looked at: it is what
- * reef_member_message said, or phi. If the rule cannot do with the rows, the status says so and w = phi. */
+ * reef_member_message said, or phi. If the rule cannot work with these rows, the status says so and w = phi. */
 REEF_API REEF_MUST_CHECK reef_status reef_member_combine(reef_member *member, int64_t round, const void *const *rows,
                                                          reef_error *error);
-/* Likewise without an own row, for an agent that comes late; if it fails w stays as it is. */
+/* The same without the agent's own row, for an agent that joins late; on failure w stays as it is. */
 REEF_API REEF_MUST_CHECK reef_status reef_member_adopt(reef_member *member, int64_t round, const void *const *rows,
                                                        reef_error *error);
-/* How much of each sender was in the last combination: its effective weight, and the share it would have had if all were trusted alike;
+/* How much weight each sender had in the last combination: its effective weight, and its fair share;
  * both sum to one, or to 0 where nothing was combined. Either may be NULL. */
 REEF_API void reef_member_trust(const reef_member *member, double *share, double *fair);
 /* The seed of what the rule's memory draws (reef_state_set_seed), before the first round: tests, whose results must be reproducible. */

@@ -1,15 +1,15 @@
 /* Robust merging of model files: N checkpoints of the same model -> one.
  *
  * A model is a safetensors or npy file, or a folder in Hugging Face's layout: model.safetensors, or shards with their index, and small files
- * beside them (configuration, tokenizer), which are copied if all folders have the same. The result of folders is a folder, new or empty
- * before, unless out_path ends with .safetensors. Tensors of floating-point numbers (F64, F32, F16, BF16, F8_E4M3, F8_E5M2) are aggregated by the rule; 16-bit and 8-bit ones are
- * widened to float, and the result is rounded to nearest. If a model has a F64 tensor, everything is computed in double. Tensors of
- * whole numbers and truth values (counters of BatchNorm, masks) are never averaged: each element is the value that files with more
+ * beside them (configuration, tokenizer), which are copied if they are the same in all folders. Folders are merged into a folder, which must be new or
+ * empty, unless out_path ends with .safetensors. Tensors of floating-point numbers (F64, F32, F16, BF16, F8_E4M3, F8_E5M2) are aggregated by the rule; 16-bit and 8-bit ones are
+ * widened to float, and the result is rounded to nearest. If a model has a F64 tensor, everything is computed in double. Integer and
+ * boolean tensors (counters of BatchNorm, masks) are never averaged: each element is the value that files with more
  * than half of the weight agree on; where there is none, that of the most trusted file.
  *
- * Files are read in blocks: memory is bounded whatever their size, and the result has the bits of reef_plan_apply_segments on the whole
- * models. The output takes the place of out_path in one step, after it has been written and flushed; after a failure it is as it was. It
- * must not be an input, by whatever name. A file that is changed or replaced meanwhile is an error.
+ * Files are read in blocks: memory is bounded whatever their size, and the result is bit-identical to reef_plan_apply_segments on the whole
+ * models. The output replaces out_path atomically, after it has been written and flushed; after a failure out_path is unchanged. It
+ * must not be an input, under any name. A file that is changed or replaced meanwhile is an error.
  *
  *     reef_merge_options options = {.rule = "ref"};
  *     reef_merge_files(context, &options, paths, count, "merged.safetensors", NULL, &error);
@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* How elements of whole-number and truth-value tensors are decided. */
+/* How elements of integer and boolean tensors are decided. */
 typedef enum reef_merge_integers {
     REEF_MERGE_MAJORITY, /* by weight; without a majority as below */
     REEF_MERGE_TRUSTED   /* from the most trusted file: highest trust, then weight, then first */
@@ -36,7 +36,7 @@ typedef enum reef_merge_integers {
 /* Everything may be left zero. */
 typedef struct reef_merge_options {
     size_t size;           /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
-    const char *rule;      /* spec of the rule; NULL: "ref". nan= in it says what NaN and Inf do */
+    const char *rule;      /* rule string; NULL: "ref". nan= in it is the policy for NaN and Inf */
     const double *weights; /* one per file, NULL: equal */
     bool per_tensor;       /* each tensor is aggregated by itself; otherwise distances go over the whole model */
     bool drop_bad;         /* leave out files that are malformed or differ from most others, as long as most are left */
@@ -51,8 +51,8 @@ typedef struct reef_merge_options {
     /* Floating-point tensors of the result get this type ("F32", "BF16", ...), and the files may have them in different ones; NULL: the type
      * that all files have. */
     const char *cast;
-    bool common; /* only tensors that all files have are merged; the others are told by note */
-    /* Files may lack tensors. One that more than half of the files have is aggregated by itself from those; the others are told by note. */
+    bool common; /* only tensors that all files have are merged; the others are reported by note */
+    /* Files may lack tensors. One that more than half of the files have is aggregated by itself from those; the others are reported by note. */
     bool ignore_missing;
     /* Pairs of LoRA factors (names with lora_A and lora_B, lora_down and lora_up, lora.down and lora.up): their products are aggregated, and the
      * result is factored back to their rank. With factors = true each factor is merged by itself, like any other tensor. */
@@ -63,7 +63,7 @@ typedef struct reef_merge_options {
     const char *const *ids; /* with state: what each site is called, one per file; NULL: by the last part of its path */
     /* Called now and then by the calling thread with the share of the work that is done, if not NULL. */
     void (*progress)(void *user, double share);
-    /* Called with a sentence about what a person should know, if not NULL: files beside the weights that differ, tensors left out. */
+    /* Called with a message for the user, if not NULL: files beside the weights that differ, tensors left out. */
     void (*note)(void *user, const char *sentence);
     /* Called after a merge for each tensor of floating-point numbers, in the order of the result, those that some files lack last: its name as a text, how many numbers it has,
      * and the trust of each file in it (NaN: the file took no part). NULL: trust by tensor is not measured. Not called under no_trust. */
@@ -72,7 +72,7 @@ typedef struct reef_merge_options {
     const volatile sig_atomic_t *stop; /* when it becomes non-zero the merge ends soon, as a failure; NULL: never */
 } reef_merge_options;
 
-/* What became of a file. */
+/* The fate of a file. */
 typedef enum reef_merge_reason {
     REEF_MERGE_USED,
     REEF_MERGE_ZERO_WEIGHT,
@@ -80,17 +80,17 @@ typedef enum reef_merge_reason {
     REEF_MERGE_BAD        /* is malformed, or differs (drop_bad) */
 } reef_merge_reason;
 
-/* What became of one file. */
+/* The outcome for one file. */
 typedef struct reef_merge_file {
     double
         trust; /* mean effective weight over fair share, as in reef_report_trust, among the files that took part; NaN: not measured */
     double rejected;          /* share of the numbers at which it was rejected */
     reef_merge_reason reason; /* whether it took part */
     ptrdiff_t copy_of;        /* the first file whose tensors have the same bytes, so that it has two votes; -1: none */
-    char why[320];            /* a sentence if it was left out, else empty */
+    char why[320];            /* the reason if it was left out, else empty */
 } reef_merge_file;
 
-/* What became of a merge. */
+/* The outcome of a merge. */
 typedef struct reef_merge_report {
     reef_merge_file *files;  /* room for one per file, of the caller; may be NULL */
     int64_t tensors;         /* in the output */

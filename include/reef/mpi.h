@@ -1,4 +1,4 @@
-/* Engines over MPI: the library libreef_mpi, apart from libreef, which knows nothing of MPI. Not included by <reef/reef.h>.
+/* Engines over MPI: the library libreef_mpi, separate from libreef, which knows nothing about MPI. Not included by <reef/reef.h>.
  *
  *     MPI_Comm comm = MPI_COMM_WORLD;
  *     reef_mpi_engine_create(&engine, &comm, &error);

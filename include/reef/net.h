@@ -1,4 +1,4 @@
-/* Agents on a network that nobody has to trust: the library libreef_net, apart from libreef, which knows nothing of networks. Not included
+/* Agents on a network that nobody has to trust: the library libreef_net, separate from libreef, which knows nothing about networks. Not included
  * by <reef/reef.h>. It has a copy of libreef inside, so that no handle goes from one library to the other; all arguments are numbers and
  * texts.
  *
@@ -20,18 +20,18 @@ extern "C" {
 /* One line on the libraries it was built with. */
 REEF_API const char *reef_net_describe(void);
 
-/* Where nats-server is: $REEF_NATS_SERVER, on the PATH, or where Debian puts it; and its version, as it says itself. False: nowhere. */
+/* Where nats-server is: $REEF_NATS_SERVER, on the PATH, or where Debian puts it; and the version it reports. False: not found. */
 REEF_API bool reef_net_server(char *path, size_t size, int *major, int *minor);
 
 /* Takes a line of text, without its end. */
 typedef void reef_tell(void *user, const char *line);
 
-/* How events are told: "ready: run=demo", with time and level as logfmt, or as a JSON object. */
+/* How events are written: "ready: run=demo", with time and level as logfmt, or as a JSON object. */
 typedef enum reef_log_format { REEF_LOG_PLAIN, REEF_LOG_LOGFMT, REEF_LOG_JSON } reef_log_format;
-/* How much is told. */
+/* Which events are written. */
 typedef enum reef_log_level { REEF_LOG_DEBUG = -1, REEF_LOG_INFO, REEF_LOG_WARNING, REEF_LOG_ERROR } reef_log_level;
 
-/* Tells why something failed, as the event "failed" of such a log. */
+/* Reports why something failed, as the event "failed" of such a log. */
 REEF_API void reef_net_tell_failure(reef_log_format format, const char *text, reef_tell *tell, void *user);
 
 /* ---- keys and run files ---- */
@@ -65,7 +65,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_net_proof(const char *path, const char
 
 /* ---- agents on built-in problems, their broker, and both together ---- */
 
-/* One agent of a run: on the built-in problem of its file, or for a program that speaks to it through a socket. */
+/* One agent of a run: on the built-in problem of its file, or for a program that talks to it through a socket. */
 typedef struct reef_agent_options {
     size_t size;               /* sizeof of this struct, so that later versions can add members */
     const char *run_file;      /* path */
@@ -78,11 +78,11 @@ typedef struct reef_agent_options {
     int64_t rounds;            /* after which it ends; 0: as the run file says */
     const char *record;        /* file for models and trust, NULL: none */
     const char *socket; /* path: models come from a client on this Unix socket, see docs/network.md; NULL: none do */
-    reef_tell *tell;    /* what happens; NULL: nobody wants to know */
+    reef_tell *tell;    /* what happens; NULL: not wanted */
     void *user;         /* handed to tell */
     const volatile sig_atomic_t *stop; /* when it becomes non-zero the agent ends soon, cleanly; NULL: never */
     reef_log_format log;               /* of what is told */
-    reef_log_level level;              /* events below it are not told */
+    reef_log_level level;              /* events below it are not written */
     int metrics;                       /* port of Prometheus metrics on 127.0.0.1; 0: none */
 } reef_agent_options;
 /* Runs the agent until its rounds are done or it is told to stop. REEF_E_ORDER: another process uses its key or folder. */
@@ -101,13 +101,13 @@ typedef struct reef_broker_options {
     void *user;                            /* handed to tell */
     const volatile sig_atomic_t *stop;     /* when it becomes non-zero the server is ended; NULL: never */
     reef_log_format log;                   /* of what is told */
-    reef_log_level level;                  /* events below it are not told */
+    reef_log_level level;                  /* events below it are not written */
 } reef_broker_options;
 /* Runs a nats-server for the agents of a run until it is told to stop, starting it again if it ends. Tells "ready: ..." each time agents
  * can come. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_broker(const reef_broker_options *options, reef_error *error);
 
-/* An experiment played by processes of this machine. */
+/* An experiment run as processes on this machine. */
 typedef struct reef_swarm_options {
     size_t size;                  /* sizeof of this struct */
     const char *file;             /* experiment with one cell */
@@ -135,7 +135,7 @@ typedef struct reef_swarm_options {
     reef_tell *tell_page;              /* gets a line with the page's address; may be NULL */
 } reef_swarm_options;
 
-/* What became of a swarm; rounds are summed over agents, of those that were killed from their last start on. */
+/* The outcome of a swarm; rounds are summed over agents, of those that were killed from their last start on. */
 typedef struct reef_swarm_outcome {
     ptrdiff_t agents; /* in it */
     int64_t combined; /* rounds in which models were combined */
@@ -152,7 +152,7 @@ typedef struct reef_dash_options {
     size_t size;        /* sizeof of this struct */
     const char *replay; /* file of recorded lines (docs/dash.md); "-": lines on standard input, as they come */
     int port;           /* on 127.0.0.1; 0: any that is free */
-    reef_tell *tell;    /* the page's address, and what is wrong with the file; NULL: nobody wants to know */
+    reef_tell *tell;    /* the page's address, and what is wrong with the file; NULL: not wanted */
     void *user;         /* handed to tell */
     const volatile sig_atomic_t *stop; /* when it becomes non-zero the server is ended; NULL: never */
     const char *run_file;              /* instead of replay: a run under way... */
@@ -163,7 +163,7 @@ typedef struct reef_dash_options {
 } reef_dash_options;
 /* Serves the page until it is told to stop. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_dash(const reef_dash_options *options, reef_error *error);
-/* What the live page needs and this build has not, as a sentence; NULL: nothing, it works. */
+/* What the live page needs and this build lacks, as a message; NULL: nothing, it works. */
 REEF_API const char *reef_net_dash_lacks(void);
 
 /* ---- an agent in your own program ---- */
@@ -183,7 +183,7 @@ REEF_API void reef_agent_destroy(reef_agent **agent);
 REEF_API int64_t reef_agent_dimension(const reef_agent *agent);
 /* Whether they are float64; otherwise float32. */
 REEF_API int reef_agent_double(const reef_agent *agent);
-/* The round to come, or under way. */
+/* The current or next round. */
 REEF_API int64_t reef_agent_round(reef_agent *agent);
 
 /* Waits, at most so many seconds, until enough neighbours are there. *ready: they are; *joined: the run is under way, and its model, made of the
@@ -193,8 +193,8 @@ REEF_API REEF_MUST_CHECK reef_status reef_agent_join(reef_agent *agent, double s
 /* Hands over the own model (copied) and returns. A failure of the agent, of its disk or its key for instance, is told here or by wait. REEF_E_ORDER: the result of
  * the exchange before has not been fetched. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_begin(reef_agent *agent, const void *model, reef_error *error);
-/* Waits, at most so many seconds, for the end of the round: *done tells whether `model` is the result. Trouble of the network is no failure:
- * without a quorum the result is the own model. */
+/* Waits, at most so many seconds, for the end of the round: *done tells whether `model` is the result. Network problems are not a failure:
+ * without a quorum the result is the agent's own model. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_wait(reef_agent *agent, double seconds, void *model, int *done,
                                                      reef_error *error);
 
@@ -207,7 +207,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_agent_note(reef_agent *agent, const ch
 
 /* Whether models were combined; otherwise there was no quorum. */
 REEF_API int reef_agent_combined(const reef_agent *agent);
-/* Weight of the models that were combined, the own one included. */
+/* Weight of the models that were combined, including the agent's own. */
 REEF_API double reef_agent_weight(const reef_agent *agent);
 /* Neighbours, numbered from 0. */
 REEF_API ptrdiff_t reef_agent_neighbours(const reef_agent *agent);

@@ -43,7 +43,7 @@ typedef struct reef_batch {
     void *work;                 /* work_size(size, lanes) bytes, 64-byte aligned, of the calling thread alone */
 } reef_batch;
 
-/* How good a model is, on data apart from the training data where there are such. */
+/* How good a model is, on separate test data if there are any. */
 typedef struct reef_score {
     double loss;           /* mean over the data */
     double accuracy;       /* 0..1, NaN if the problem does not classify */
@@ -89,7 +89,7 @@ typedef struct reef_problem_kind {
     ptrdiff_t (*samples)(const void *state, ptrdiff_t agent);
     /* Noise variance of an agent, for weights by relative variance; NULL: unknown. */
     double (*variance)(const void *state, ptrdiff_t agent);
-    /* Why start, gradients or score of this state failed, in a sentence that stays where it is; NULL: none has. Asked after every round
+    /* Why start, gradients or score of this state failed, as a message that stays valid; NULL: none has. Asked after every round
      * and score; a run whose problem has failed ends with that error. NULL: they cannot fail. */
     const char *(*failure)(const void *state);
 } reef_problem_kind;
@@ -105,7 +105,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_problem_create(reef_context *context, 
 REEF_API REEF_MUST_CHECK reef_status reef_problem_create_own(reef_context *context, reef_problem **problem,
                                                              const reef_problem_kind *kind, const void *params,
                                                              ptrdiff_t agents, uint64_t seed, reef_error *error);
-/* Runs made of it must be gone. Accepts NULL, sets the pointer to NULL. */
+/* Runs made from it must be destroyed first. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_problem_destroy(reef_problem **problem);
 
 /* What kind of problem it is. */

@@ -3,7 +3,7 @@
  * A rule is a const reef_rule. It works in one of four ways, depending on which entries it fills in:
  *   column            elementwise: each coordinate on its own (median, trimmed mean, REF)
  *   weigh             one share per row from the rows' geometry, then a weighted sum (Krum, geometric median)
- *   weigh + column    rows with share 0 leave, then elementwise on the rest (Bulyan)
+ *   weigh + column    rows with share 0 are dropped, then elementwise on the rest (Bulyan)
  *   mix               pre-aggregator: replaces the rows by affine combinations of them (NNM, clipping)
  * No entry may allocate, print or keep static state; all are called from several threads at once.
  *
@@ -31,12 +31,12 @@ typedef enum reef_trait {
     REEF_TRAIT_TRANSLATION = 1 << 3, /* shifting all rows shifts the result */
     REEF_TRAIT_SCALE = 1 << 4,       /* scaling all rows scales the result */
     REEF_TRAIT_HULL = 1 << 5,        /* each coordinate lies between the smallest and largest input */
-    REEF_TRAIT_ROBUST = 1 << 6,      /* f far-away rows (its own bound) cannot carry the result away */
+    REEF_TRAIT_ROBUST = 1 << 6,      /* f far-away rows (its own bound) have bounded influence */
     REEF_TRAIT_CENTRE = 1 << 7,      /* remembers a centre: has a state */
     REEF_TRAIT_SELF = 1 << 8,        /* can use the receiver's own row */
     REEF_TRAIT_ELEMENTWISE =
         1 << 9,                   /* set by the library: a coordinate of the result depends on that coordinate alone */
-    REEF_TRAIT_SENDERS = 1 << 10, /* remembers every sender by its id: has a state, stands behind no pre-aggregator */
+    REEF_TRAIT_SENDERS = 1 << 10, /* remembers every sender by its id: has a state, cannot follow a pre-aggregator */
 } reef_trait;
 
 /* One coordinate as an elementwise rule sees it. */
@@ -183,7 +183,7 @@ typedef struct reef_recall {
     void *records;  /* n records, as they will be after this aggregation: the rule's to change */
     void *shared;   /* likewise */
     double *factor; /* n x factor_count: what each test left of a sender's weight; 1 at first */
-    double *number; /* number_count: what there is to tell about the round; 0 at first */
+    double *number; /* number_count: what the rule reports about the round; 0 at first */
     void *work;     /* scratch, aligned to 64 bytes; what `weigh` leaves in it `commit` finds */
     bool idle;      /* set by the rule: there was nothing to learn, the memory stays as it is */
     struct reef_senders *memory; /* the library's; NULL: nothing is remembered */

@@ -1,7 +1,7 @@
-/* Status codes and error texts. Every fallible call of Reef returns a reef_status; the sentence that
+/* Status codes and error texts. Every fallible call of Reef returns a reef_status; the message that
  * says what is wrong and what is allowed goes to an optional reef_error owned by the caller.
  *
- * NULL instead of a handle is never a crash, in any function of these headers: calls that return a status return REEF_E_ARG, those that
+ * Passing NULL instead of a handle never crashes, in any function of these headers: calls that return a status return REEF_E_ARG, those that
  * return something else 0, NaN, NULL, false, an empty text, or -1 where that stands for "none", and those that return nothing do nothing.
  * The exceptions are the few functions of rule.h that rules call with what the library has handed them; these say "not NULL". */
 #ifndef REEF_STATUS_H
@@ -10,7 +10,7 @@
 #if defined(__GNUC__)
 /* Exported by the shared library. */
 #define REEF_API __attribute__((visibility("default")))
-/* The compiler warns where such a result is thrown away. */
+/* The compiler warns if the result is ignored. */
 #define REEF_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define REEF_API
@@ -44,7 +44,7 @@ extern "C" {
     X(REEF_E_NO_LINKS, 18, "links are missing")                                                                        \
     X(REEF_E_EXISTS, 19, "something else is in its place already")
 
-/* What became of a call. */
+/* The outcome of a call. */
 typedef enum reef_status {
 #define REEF_STATUS_ENUM(code, number, text) code = (number),
     REEF_STATUS_LIST(REEF_STATUS_ENUM)
@@ -54,7 +54,7 @@ typedef enum reef_status {
 /* Filled in when a call fails; untouched when it succeeds. */
 typedef struct reef_error {
     reef_status status; /* as returned */
-    char text[320];     /* a sentence */
+    char text[320];     /* the message */
 } reef_error;
 
 /* A few words for a status; never NULL. */

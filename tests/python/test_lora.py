@@ -140,9 +140,9 @@ def test_what_is_refused(command, tmp_path):
 
     for gone in ["q.lora_A.weight", "q.lora_B.weight"]:
         refuse([{name: value for name, value in model.items() if name != gone} for model in name_pairs(pairs)], "the other factor is missing")
-    refuse([{"q.lora_A.weight": a, "q.lora_B.weight": b[:, :2].copy()} for b, a in pairs], "its shape does not fit")
-    refuse([{"q.lora_A.weight": a.ravel(), "q.lora_B.weight": b} for b, a in pairs], "its shape does not fit")
-    refuse([{"q.lora_A.weight": a, "q.lora_B.weight": np.zeros((0, RANK), "f4")} for _, a in pairs], "its shape does not fit")
+    refuse([{"q.lora_A.weight": a, "q.lora_B.weight": b[:, :2].copy()} for b, a in pairs], "its shape does not match")
+    refuse([{"q.lora_A.weight": a.ravel(), "q.lora_B.weight": b} for b, a in pairs], "its shape does not match")
+    refuse([{"q.lora_A.weight": a, "q.lora_B.weight": np.zeros((0, RANK), "f4")} for _, a in pairs], "its shape does not match")
     square = np.eye(2, dtype="f4")
     refuse([{f"q.lora_{x}.lora_{y}": square for x in "AB" for y in "AB"}] * 3, "a factor of a third one too")
     models = name_pairs(pairs)
