@@ -144,7 +144,7 @@ def test_what_is_refused(command, tmp_path):
     refuse([{"q.lora_A.weight": a.ravel(), "q.lora_B.weight": b} for b, a in pairs], "its shape does not match")
     refuse([{"q.lora_A.weight": a, "q.lora_B.weight": np.zeros((0, RANK), "f4")} for _, a in pairs], "its shape does not match")
     square = np.eye(2, dtype="f4")
-    refuse([{f"q.lora_{x}.lora_{y}": square for x in "AB" for y in "AB"}] * 3, "a factor of a third one too")
+    refuse([{f"q.lora_{x}.lora_{y}": square for x in "AB" for y in "AB"}] * 3, "belongs to a third factor")
     models = name_pairs(pairs)
     save(tmp_path / "base", models[0])
     refuse(models, "differences already", "--base", tmp_path / "base")

@@ -93,7 +93,7 @@ def test_what_is_refused_leaves_everything_as_it_was(command, tmp_path):
     other = tmp_path / "other.safetensors"
     save(other, {"w": np.zeros(5, np.float32)})
     done = run(command, "--rule", "mref:seed=5", "--state", memory, other, "-o", tmp_path / "o.safetensors")
-    assert done.returncode == 3 and "no memory of this rule and model" in done.stderr
+    assert done.returncode == 3 and "the memory of this rule and model" in done.stderr
 
 
 @pytest.mark.parametrize("rule", ["ref", "vref:block=segment", "median", "nnm:f=2 | trimmed"])
