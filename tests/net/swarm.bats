@@ -76,7 +76,7 @@ lms=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffus
 @test "what cannot be played is refused with a sentence" {
     experiment ref "${lms[@]}"
     run -2 "$REEF" swarm trial.yaml --set 'rule=[mean, ref]'
-    [[ "$output" == *"2 cells"* ]]
+    [[ "$output" == *"2 configurations"* ]]
     run -2 "$REEF" swarm trial.yaml --set links=failing:p=0.1
     [[ "$output" == *"--drop"* ]]
     run -2 "$REEF" swarm trial.yaml --set strategy=federated
