@@ -1,6 +1,6 @@
 /* What the theory asks of a network: honest majorities, a connected and primitive honest subgraph, no agent that hears only itself.
  *
- * Assumption 1: for every benign agent k more than half of N_k is benign; by number of senders (what count-based starts need) and by
+ * Assumption 1: for every honest agent k more than half of N_k is honest; by number of senders (what count-based starts need) and by
  * their weight (what rules need that go by weight mass). */
 #include "graph/graph.h"
 

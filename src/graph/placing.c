@@ -1,9 +1,9 @@
-/* Placing liars: at random, where they do most harm, or as told; if wanted, only so many that every benign agent keeps a strict
- * majority of benign senders (Assumption 1 by count).
+/* Placing liars: at random, where they do most harm, or as told; if wanted, only so many that every honest agent keeps a strict
+ * majority of honest senders (Assumption 1 by count).
  *
  * Worst: greedy. spare_r is how many more liars receiver r can bear. The harm of making c a liar is
  *
- *   sum over benign r != c that hear c, spare_r >= 0, of a_cr / (1 + spare_r)
+ *   sum over honest r != c that hear c, spare_r >= 0, of a_cr / (1 + spare_r)
  *
  * so that receivers near their limit, and the weight c has with them, count most; one whose majority is lost counts no more. After
  * each choice only the two-hop neighbourhood of c changes, which a heap follows. Ties go to the smaller number. */
@@ -28,7 +28,7 @@ typedef struct placing {
     ptrdiff_t size;    /* of the heap */
 } placing;
 
-/* False if some benign receiver would lose its majority. c itself is no longer benign then. */
+/* False if some honest receiver would lose its majority. c itself is no longer honest then. */
 static bool is_allowed(const placing *p, ptrdiff_t c)
 {
     for (ptrdiff_t i = p->out.start[c]; p->keep && i < p->out.start[c + 1]; i++) {

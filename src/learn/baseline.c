@@ -28,7 +28,7 @@ const rfi_strategy rfi_strategy_local = {
     .step = local_step,
 };
 
-/* w_k = weighted mean of the phi_l of benign neighbours; weights scaled to sum one. Sums in double precision. False: there are none,
+/* w_k = weighted mean of the phi_l of honest neighbours; weights scaled to sum one. Sums in double precision. False: there are none,
  * and w_k = phi_k. */
 static bool average_honest(reef_run *run, ptrdiff_t k, const int32_t *senders, const double *weights, ptrdiff_t count,
                            float *to)

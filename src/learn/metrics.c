@@ -1,4 +1,4 @@
-/* What is measured, over the benign agents: a value per agent, then their sum in the order of agents. Over ranks the values are put side
+/* What is measured, over the honest agents: a value per agent, then their sum in the order of agents. Over ranks the values are put side
  * by side first, so the bits are the same. Agents that share a model share the value too. Sums in double precision. */
 #include "base/error.h"
 #include "learn/run.h"
@@ -43,7 +43,7 @@ typedef void (*measuring)(const reef_run *run, ptrdiff_t k, const float *row, do
 /* Whose values are the same. */
 typedef enum sharing { BY_NONE, BY_ROW, BY_CLASS } sharing;
 
-/* The values of all benign agents, by their numbers in the network. */
+/* The values of all honest agents, by their numbers in the network. */
 static reef_status measure_all(const reef_run *run, measuring measure, ptrdiff_t width, sharing how, reef_error *error)
 {
     double *values = run->numbers;
@@ -80,7 +80,7 @@ static void sum_all(const reef_run *run, ptrdiff_t width, double *sums)
     }
 }
 
-/* Means over the benign agents. */
+/* Means over the honest agents. */
 static reef_status mean_all(const reef_run *run, measuring measure, ptrdiff_t width, sharing how, double *means,
                             reef_error *error)
 {
@@ -92,7 +92,7 @@ static reef_status mean_all(const reef_run *run, measuring measure, ptrdiff_t wi
     return status;
 }
 
-/* p as given, or equal shares of the benign agents. */
+/* p as given, or equal shares of the honest agents. */
 static const double *shares_of(const reef_run *run, const double *p)
 {
     double *equal = run->numbers;
@@ -161,7 +161,7 @@ reef_status reef_run_excess(const reef_run *run, double *excess, reef_error *err
     return mean_all(run, measure_excess, run->lanes, BY_NONE, excess, error);
 }
 
-/* Mean of the benign models: sums in the order of agents, coordinate by coordinate. */
+/* Mean of the honest models: sums in the order of agents, coordinate by coordinate. */
 static reef_status mean_model(const reef_run *run, double *mean, reef_error *error)
 {
     memset(mean, 0, (size_t)run->length * sizeof *mean);

@@ -97,7 +97,7 @@ typedef void (*rfi_piece_job)(const reef_run *run, void *job, const float *rows,
 /* Hands every rank some coordinates of the wanted rows (K flags) after the other; rows: own, only the wanted ones are read. Collective. */
 reef_status rfi_ranks_pieces(const reef_run *run, const float *const *rows, const unsigned char *wanted,
                              rfi_piece_job work, void *job, reef_error *error);
-/* mean = sum of the models of the benign agents in their order, over their number. */
+/* mean = sum of the models of the honest agents in their order, over their number. */
 reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error);
 /* The models of agents first .. first + count - 1 on rank 0, `stride` numbers apart; NULL on the others. Collective. */
 reef_status rfi_ranks_fetch(const reef_run *run, ptrdiff_t first, ptrdiff_t count, float *to, reef_error *error);

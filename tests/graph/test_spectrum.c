@@ -128,7 +128,7 @@ static void closed_forms_of_p(void **state)
     }
 }
 
-/* Plain power iteration on a dense matrix of the benign agents, written out here. */
+/* Plain power iteration on a dense matrix of the honest agents, written out here. */
 static void plain_perron(const reef_csr *csr, const bool *malicious, double *p)
 {
     double next[60];

@@ -167,7 +167,7 @@ static void the_silent_are_not_heard(void **state)
         world_step(&oracle, 20);
         for (ptrdiff_t k = malicious_count[i]; k < K; k++) {
             CHECK_CLOSE((double)reef_run_model(silent.run, k)[1], (double)reef_run_model(oracle.run, k)[1], 1e-6,
-                        "the mean without silent agents, and that of the benign ones");
+                        "the mean without silent agents, and that of the honest ones");
         }
         world_close(&silent);
         world_close(&oracle);

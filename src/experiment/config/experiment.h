@@ -221,7 +221,7 @@ bool rfi_world_lanes(const rfi_world *world, bool oracle);
 
 /* Metrics of this cell. */
 reef_status rfi_world_metrics(const rfi_world *world, bool wanted[RFI_METRICS], reef_error *error);
-/* Predicted MSD of the mean over the benign agents, NaN if unknown. */
+/* Predicted MSD of the mean over the honest agents, NaN if unknown. */
 double rfi_world_theory(rfi_world *world);
 /* What can be said of it but theory; same_network: facts is that of a cell with the same network and liars, and that part of it stays. */
 reef_status rfi_world_facts(rfi_world *world, bool same_network, reef_cell_facts *facts, reef_error *error);

@@ -30,7 +30,7 @@ reef_status rfi_world_metrics(const rfi_world *w, bool wanted[RFI_METRICS], reef
     return REEF_OK;
 }
 
-/* theory(p, mu) with the Perron vector of the benign agents; p and mu have room for K numbers each. */
+/* theory(p, mu) with the Perron vector of the honest agents; p and mu have room for K numbers each. */
 static double predict(const rfi_world *w, const reef_run *run, double *p, double *mu)
 {
     const reef_problem_kind *kind = reef_problem_kind_of(w->problem);

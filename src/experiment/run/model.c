@@ -1,7 +1,7 @@
 /* The trained model of a cell's first repetition as a safetensors file.
  *
  * Classifiers have one tensor per layer, layer0.weight (out x in) and layer0.bias and so on; other problems one vector, w. Where every
- * agent has a model of its own these are the mean over the benign agents, and the tensor `agents` (K x M) has them all. The file is
+ * agent has a model of its own these are the mean over the honest agents, and the tensor `agents` (K x M) has them all. The file is
  * written when its repetition ends, beside the results of the cell, so that a run that goes on later has it too. */
 #include "base/error.h"
 #include "base/hash.h"
@@ -58,7 +58,7 @@ static void add_model(draft *d, const reef_problem *problem, ptrdiff_t dimension
     }
 }
 
-/* Mean over the benign agents, all lanes; sums in the order of agents. */
+/* Mean over the honest agents, all lanes; sums in the order of agents. */
 static reef_status mean_model(const rfi_world *w, const reef_run *run, double *mean, reef_error *error)
 {
     double honest = (double)(w->agents - w->malicious_count);
