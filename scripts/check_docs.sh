@@ -3,7 +3,8 @@
 #   - every rule that `reef list` names has a page docs/rules/RULE.md, and no page is about a rule that is gone;
 #   - every parameter that `reef list RULE` prints, and its default, stand in that page;
 #   - the comment of every handle in the public headers says from which threads it may be used and what must outlive what;
-#   - every relative link in a .md file leads to a file or folder of the tree.
+#   - every relative link in a .md file leads to a file or folder of the tree;
+#   - every name `reef_...` or `REEF_...` of a page is one of the tree (old names are on the upgrade page, those of metrics on another).
 # Needs sh, awk and grep. Default command: build/release/reef.
 set -eu
 cd "$(dirname "$0")/.."
@@ -80,6 +81,16 @@ for file in $files; do
         esac
         path=$(dirname "$file")/${target%%#*}
         [ -e "$path" ] || complain "$file links to $target, which is not there"
+    done
+done
+
+known=$(grep -rohE '\b(reef|REEF)_[A-Za-z0-9_]+' include src tools python scripts cmake tests CMakeLists.txt Makefile | LC_ALL=C sort -u)
+for file in $files; do
+    case $file in
+    ./CHANGELOG.md | ./docs/upgrade.md | ./docs/operating.md) continue ;;
+    esac
+    for name in $(grep -ohE '`(reef|REEF)_[A-Za-z0-9_]+' "$file" | tr -d '`' | LC_ALL=C sort -u); do
+        echo "$known" | grep -q "^$name" || complain "$file names $name, which is not in the tree"
     done
 done
 
