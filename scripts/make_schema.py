@@ -71,7 +71,7 @@ def field_schema(field: Any) -> dict[str, Any]:
     words = list(field.words)
     if field.type == "word" and set(words) == {"true", "false"}:
         return swept({"type": "boolean"}, description=field.help)
-    unit = f" ({field.unit})" if field.unit else ""
+    unit = f" (unit: {field.unit})" if field.unit else ""
     return swept(number_schema(field.type, field.minimum, field.maximum, words), description=f"{field.help}{unit}; default {field.default}")
 
 
@@ -96,11 +96,11 @@ def schema() -> dict[str, Any]:
     properties: dict[str, Any] = {"name": {"type": "string", "description": "name of the results folder; default: the file's name"}}
     for number in top_level():
         one = number_schema(number["type"], number["least"], number["most"], [number["words"]] if number["words"] else [])
-        unit = f" ({number['unit']})" if number["unit"] else ""
+        unit = f" (unit: {number['unit']})" if number["unit"] else ""
         properties[number["name"]] = swept(one, description=f"{number['help']}{unit}; default {number['default']}")
     properties.update({part: family_schema(family) for part, family in PARTS.items()})
     properties["metrics"] = {"description": "what is measured", "anyOf": [{"enum": METRICS}, {"type": "array", "items": {"enum": METRICS}}]}
-    properties["zip"] = {"description": "lists that go in parallel, instead of each value with each", "type": "array"}
+    properties["zip"] = {"description": "lists that are swept in parallel, instead of each value with each", "type": "array"}
     for old, new in OLD_KEYS.items():
         properties[old] = {**properties[new], "deprecated": True, "description": f"old name of {new}"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "An experiment of Reef", "type": "object",
@@ -133,12 +133,12 @@ def as_page() -> str:
         limits = f"{float(number['least']):g} to {float(number['most']):g}" if number["least"] else \
             {"bool": "`true`, `false`"}.get(number["type"], "count, fraction or `max`")
         words = f", `{number['words']}`" if number["words"] else ""
-        unit = f" ({number['unit']})" if number["unit"] else ""
+        unit = f" (unit: {number['unit']})" if number["unit"] else ""
         out.append(f"| `{number['name']}` | `{number['default']}` | {limits}{words} | {cell(number['help'])}{unit} |")
     for part, meaning in MEANINGS.items():
         out.append(f"| `{part}` | | [a kind](#{part}) | {meaning} |")
     out += ["| `metrics` | all of the problem | " + ", ".join(f"`{name}`" for name in METRICS) + " | what is measured |",
-            "| `zip` | | lists of keys | lists that go in parallel |", "",
+            "| `zip` | | lists of keys | lists that are swept in parallel |", "",
             "Old names that are still accepted: " + ", ".join(f"`{old}` (now `{new}`)" for old, new in OLD_KEYS.items()) + ".", ""]
     for family in [*PARTS.values(), "source", "partition"]:
         guide = f" [Guide.](../{PAGES[family]})" if family in PAGES else ""
@@ -149,7 +149,7 @@ def as_page() -> str:
             if kind.fields:
                 out += ["| parameter | default | takes | meaning |", "|---|---|---|---|"]
                 for field in kind.fields:
-                    unit = f" ({field.unit})" if field.unit else ""
+                    unit = f" (unit: {field.unit})" if field.unit else ""
                     out.append(f"| `{field.name}` | `{field.default}` | {takes(field)} | {cell(field.help)}{unit} |")
                 out.append("")
     return "\n".join(out).replace("| `` |", "| |") + "\n"

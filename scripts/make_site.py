@@ -28,6 +28,7 @@ LANGUAGES = {".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".yaml": "yam
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 STYLE = """.md-typeset pre > code { font-size: 0.62rem; }
 .md-typeset table:not([class]) { font-size: 0.7rem; }
+.md-typeset td:first-child code { white-space: nowrap; } /* names are not broken; wide tables scroll */
 .md-typeset math[display="block"] { overflow-x: auto; overflow-y: hidden; padding: 0.4em 0; }
 .doc-contents p { white-space: pre; overflow-x: auto; font: 0.62rem/1.5 monospace; } /* docstrings have columns */
 .md-grid { max-width: 72rem; }

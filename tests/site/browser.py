@@ -59,6 +59,12 @@ def check_images(driver, page):
     check(not broken, f"{page} has broken pictures: {broken}")
 
 
+def check_names(driver, page):
+    broken = driver.execute_script("return [...document.querySelectorAll('td:first-child code')]"
+                                   ".filter(c => c.getClientRects().length > 1).map(c => c.textContent)")
+    check(not broken, f"{page} breaks names in tables over two lines: {broken[:5]}")
+
+
 def check_pages(driver, site, folder):
     for width, height, label in ((1280, 900, "wide"), (360, 740, "phone")):
         set_width(driver, width, height)
@@ -69,6 +75,7 @@ def check_pages(driver, site, folder):
             found = driver.execute_script("return document.documentElement.scrollWidth")
             check(found <= width, f"{page} is {found} wide on a screen of {width}")
             check_images(driver, page)
+            check_names(driver, page)
             shoot(driver, folder, f"{label}-{page.replace('/', '-').removesuffix('.html')}")
 
 
