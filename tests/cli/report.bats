@@ -42,3 +42,12 @@ YAML
     cd "$BATS_FILE_TMPDIR"
     /usr/bin/python3 "$BATS_TEST_DIRNAME/report_browser.py" "$PWD/r/report.html"
 }
+
+@test "the report passes axe-core: light, dark, phone" {
+    command -v chromium >/dev/null && /usr/bin/python3 -c 'import selenium' 2>/dev/null || skip "no chromium with selenium here"
+    local axe
+    axe=$(dirname "$REEF")/page/node_modules/axe-core/axe.min.js # it comes with the live page
+    [ -e "$axe" ] || skip "no axe-core here: built without npm"
+    cd "$BATS_FILE_TMPDIR"
+    /usr/bin/python3 "$BATS_TEST_DIRNAME/report_browser.py" "$PWD/r/report.html" "$axe"
+}

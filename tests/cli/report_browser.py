@@ -1,4 +1,7 @@
-"""Opens a report in headless Chromium and checks that it works:  report_browser.py /path/to/report.html"""
+"""Opens a report in headless Chromium and checks that it works:  report_browser.py /path/to/report.html [axe.min.js]
+
+With axe-core only what that finds is checked: whether the page can be used with a keyboard and a screen reader.
+"""
 import json
 import os
 import sys
@@ -142,10 +145,28 @@ def check_silence(driver):
             check(url.startswith(("file:", "data:")), f"the page asked for {url}")
 
 
+def check_axe(driver, script):
+    """axe-core finds nothing, light and dark, on a screen and on a phone."""
+    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 420)):
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                               {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
+        driver.get("file://" + sys.argv[1])
+        # Through the debugger, which the page's policy does not bind.
+        driver.execute_cdp_cmd("Runtime.evaluate", {"expression": script + "; 0"})
+        found = driver.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => "
+                                            "[v.id, v.help, v.nodes.slice(0, 5).map((n) => n.html.slice(0, 120))])))")
+        check(not found, f"axe-core, {scheme}, {width}: {json.dumps(found, indent=1)}")
+
+
 def main():
     driver = open_browser()
     try:
         driver.get("file://" + sys.argv[1])
+        if len(sys.argv) > 2:
+            with open(sys.argv[2]) as file:
+                check_axe(driver, file.read())
+            return
         check(len(driver.find_elements(By.CSS_SELECTOR, "figure svg")) == 5, "5 figures are expected")
         check_headline(driver)
         check_sorting(driver)
