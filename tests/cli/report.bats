@@ -11,7 +11,7 @@ problem: {kind: lms, dimension: 4}
 strategy: diffusion:mu=0.05
 rule: [mean, median, ref]
 malicious: [0, 2, 5]
-attack: ["additive:delta=10", sign_flip]
+attack: ["additive:delta=10", sign_flip] # a line that is wider than a phone must be within reach of the keyboard: axe-core sees to it
 rounds: 40
 repetitions: 3
 trust: true

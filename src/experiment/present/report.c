@@ -19,6 +19,9 @@
 enum { ROWS_MAX = 5000, PATH_SIZE = 4096, COLUMNS_MAX = 128, WARNINGS_MAX = 50, CELLS_SHOWN = 8 };
 enum { FILE_LIMIT = 1 << 28 };
 
+/* Text that may be wider than the page: the keyboard can scroll it, too. */
+#define PRE(label) "<pre tabindex=\"0\" role=\"region\" aria-label=\"" label "\">"
+
 /* Figures in their order on the page, and what is said below them. */
 static const struct {
     const char *name, *caption;
@@ -335,7 +338,8 @@ static void add_warnings(page *p)
     for (ptrdiff_t i = 0; i < count; i++) {
         add_warning(p, &list[i]);
     }
-    rfi_text_add(&p->text, "</ul>\n%s%s<details><summary>Full output of reef check</summary><pre>",
+    rfi_text_add(&p->text,
+                 "</ul>\n%s%s<details><summary>Full output of reef check</summary>" PRE("full output of reef check"),
                  count ? "" : "<p>None.</p>\n", all ? "" : "<p>There are more; see below.</p>\n");
     add_escaped(p, slice_of(&file));
     rfi_text_add(&p->text, "</pre></details></section>\n");
@@ -352,7 +356,7 @@ static void add_config(page *p, rfi_slice manifest)
     }
     rfi_text_add(&p->text, "<section id=\"config\"><h2>Configuration</h2>\n<p>Overrides: ");
     add_escaped(p, member(manifest, "overrides"));
-    rfi_text_add(&p->text, "</p>\n<pre>");
+    rfi_text_add(&p->text, "</p>\n" PRE("configuration"));
     add_escaped(p, slice_of(&file));
     rfi_text_add(&p->text, "</pre></section>\n");
     rfi_file_free(p->context, &file);
