@@ -93,10 +93,14 @@ needs_only_libc() {
     done
 }
 
-echo 1..7
+# The folder that a wheel is put together in has a random name; with it in the library no two builds are the same.
+names_no_build_folder() { ! grep -aq /platlib "$scratch"/venv/lib/python3*/site-packages/reef/{libreef.so,bin/reef}; }
+
+echo 1..8
 check "installs into an empty virtual environment" installs
 check "is smaller than 6 MB" is_small
 check "needs nothing but the C library" needs_only_libc
+check "does not name the folder it was built in" names_no_build_folder
 check "the quick start: an outlier is found" quick_start
 check "mref remembers its senders, and its state is saved" memory
 check "an experiment, by the command and by reef.run" experiment
