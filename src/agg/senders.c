@@ -227,11 +227,9 @@ float *rfi_senders_pair(const rfi_senders *s, ptrdiff_t one, ptrdiff_t other)
     return s->pairs + (pairs + low % z->pair_block) * z->pair_numbers;
 }
 
-/* Another sender has the place now, or the same one starts afresh. */
-static void clear_place(const rfi_senders *s, ptrdiff_t place)
+static void clear_pairs(const rfi_senders *s, ptrdiff_t place)
 {
     size_t pair = (size_t)(s->sizes.pair_numbers > 0 ? s->sizes.pair_numbers : 0) * sizeof(float);
-    memset(rfi_senders_vector(s, place, 0), 0, (size_t)s->sizes.vectors * rfi_senders_vector_size(s));
     ptrdiff_t first = pair ? place / s->sizes.pair_block * s->sizes.pair_block : 0;
     for (ptrdiff_t i = first; pair && i < s->count && i - first < s->sizes.pair_block; i++) {
         float *numbers = rfi_senders_pair(s, place, i);
@@ -239,6 +237,39 @@ static void clear_place(const rfi_senders *s, ptrdiff_t place)
             memset(numbers, 0, pair);
         }
     }
+}
+
+/* Another sender has the place now, or the same one starts afresh. */
+static void clear_place(const rfi_senders *s, ptrdiff_t place)
+{
+    memset(rfi_senders_vector(s, place, 0), 0, (size_t)s->sizes.vectors * rfi_senders_vector_size(s));
+    clear_pairs(s, place);
+}
+
+static void swap_bytes(unsigned char *one, unsigned char *other, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned char kept = one[i];
+        one[i] = other[i];
+        other[i] = kept;
+    }
+}
+
+void rfi_senders_swap(const rfi_senders *s, ptrdiff_t one, ptrdiff_t other)
+{
+    size_t record = s->sizes.record;
+    int32_t *slot = slot_of(&s->table, s->who, s->who[one].id);
+    int32_t *other_slot = slot_of(&s->table, s->who, s->who[other].id);
+    *slot = (int32_t)other;
+    *other_slot = (int32_t)one;
+    rfi_sender kept = s->who[one];
+    s->who[one] = s->who[other];
+    s->who[other] = kept;
+    swap_bytes(s->records + (size_t)one * record, s->records + (size_t)other * record, record);
+    swap_bytes(rfi_senders_vector(s, one, 0), rfi_senders_vector(s, other, 0),
+               (size_t)s->sizes.vectors * rfi_senders_vector_size(s));
+    clear_pairs(s, one);
+    clear_pairs(s, other);
 }
 
 void rfi_senders_commit(rfi_senders *s, const reef_recall *recall, ptrdiff_t *place)

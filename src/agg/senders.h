@@ -69,6 +69,8 @@ ptrdiff_t rfi_senders_pairs(const rfi_senders *senders, ptrdiff_t count);
 
 /* Numbers of the pair of two places; NULL: none are kept. */
 float *rfi_senders_pair(const rfi_senders *senders, ptrdiff_t one, ptrdiff_t other);
+/* Two senders change places; what was kept of their pairs is lost. */
+void rfi_senders_swap(const rfi_senders *senders, ptrdiff_t one, ptrdiff_t other);
 
 /* ---- senders_bytes.c: what a saved state has of them ---- */
 

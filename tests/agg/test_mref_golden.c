@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 18 };
+enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 19 };
 
 /* Who is there, see make_mref.py. */
-enum { ALL, NEW_IDS, AWAY, SOME, FLOOD };
+enum { ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS };
 
 typedef struct scene {
     int number;
@@ -121,6 +121,16 @@ static bool is_there(const scene *s, int l, int t)
     return (s->there != SOME && s->there != FLOOD) || hashed(parts, COUNT(parts)) < 0.8;
 }
 
+static int64_t id_of(const scene *s, int l, int t)
+{
+    const uint64_t parts[] = {(uint64_t)s->number, (uint64_t)t, (uint64_t)l, 3000};
+    if (l >= s->malicious_count || s->there == ALL || s->there == AWAY || s->there == SOME) {
+        return l;
+    }
+    return s->there == TURNS ? l + 1000 * (int64_t)(3 * hashed(parts, COUNT(parts)))
+                             : 1000 + (int64_t)t * s->malicious_count + l;
+}
+
 static void step(scene *s, int t)
 {
     const void *rows[ROWS];
@@ -128,8 +138,7 @@ static void step(scene *s, int t)
     double weights[ROWS];
     for (int l = 0; l < s->n; l++) {
         rows[l] = s->x[l];
-        bool new_id = (s->there == NEW_IDS || s->there == FLOOD) && l < s->malicious_count;
-        ids[l] = new_id ? 1000 + (int64_t)t * s->malicious_count + l : l;
+        ids[l] = id_of(s, l, t);
         weights[l] = is_there(s, l, t);
     }
     const reef_input input = {

@@ -28,8 +28,8 @@ def noise(scene, t, l, m):
 # rows, columns, liars, lie, half period (0: constant), honest spread, heavy tails, own row, liars all send the same, additions, who is there,
 # noise that liars share
 # the liars have new ids in every round; are away in rounds 60 to 219; four in five rows are there in a round; that with new ids, and no room
-# for more senders than rows
-ALL, NEW_IDS, AWAY, SOME, FLOOD = range(5)
+# for more senders than rows; each liar has three ids that take turns
+ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS = range(6)
 SCENES = [
     (16, 6, 5, 0.4, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),     # colluders inside the honest spread
     (12, 40, 3, 0.05, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),   # weaker, in more dimensions than senders
@@ -49,6 +49,7 @@ SCENES = [
     (20, 8, 7, 0.4, 8, 0.0, 0, -1, 0, 1, SOME, 0.5),    # a server that hears some
     (16, 6, 6, 0.5, 0, 0.2, 0, -1, 0, 1, FLOOD, 0.0),   # a flood of new ids, and room for few
     (18, 6, 7, 0.0, 0, 0.0, 0, -1, 0, 1, ALL, 1.5),     # senders that share most of their noise: one voice
+    (20, 10, 8, 0.0, 0, 0.0, 0, -1, 0, 1, TURNS, 0.7),  # more ids than honest senders, taking turns; half of the weight has to remain
 ]
 
 
@@ -76,18 +77,20 @@ def present(number, scene, t):
     return list(range(n))
 
 
-def ids(scene, t, there):
+def ids(number, scene, t, there):
+    if scene[10] == TURNS:
+        return [l + 1000 * int(3 * hashed(number, t, l, 3000)) if l < scene[2] else l for l in there]
     return [1000 + t * scene[2] + l if scene[10] in (NEW_IDS, FLOOD) and l < scene[2] else l for l in there]
 
 
 def main():
     for number, scene in enumerate(SCENES):
         n, m = scene[:2]
-        rule = MREF(n, m, own=scene[7] if scene[7] >= 0 else None, additions=bool(scene[9]))
+        rule = MREF(3 * n if scene[10] == TURNS else n, m, own=scene[7] if scene[7] >= 0 else None, additions=bool(scene[9]))
         print("scene", number, *scene)
         for t in range(ROUNDS):
             there = present(number, scene, t)
-            out = rule.step(rows(number, scene, t)[there], ids(scene, t, there))
+            out = rule.step(rows(number, scene, t)[there], ids(number, scene, t, there))
             weights = np.zeros(n)
             weights[there] = rule.weights
             print("weights", t, *("%.12g" % b for b in weights))

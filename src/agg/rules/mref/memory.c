@@ -117,6 +117,7 @@ rfi_mref_view *rfi_mref_look(const rfi_mref_params *params, const reef_recall *r
     if (params->without != RFI_MREF_ADDITIONS) {
         rfi_mref_discount_absence(recall, view);
     }
+    rfi_mref_count_presence(recall, view);
     return view;
 }
 
@@ -172,7 +173,7 @@ static bool is_sane(const void *record, int64_t age, int64_t rounds)
     const rfi_mref_trace *t = record;
     bool sane = in_range(t->tail, 0, RFI_MREF_LARGEST) && in_range(t->energy, 0, RFI_MREF_LARGEST);
     sane = sane && in_range(t->believed, 0, 1) && in_range(t->voice, 0, 1) && in_range(t->together, 0, 1) &&
-           in_range(t->noise, 0, 1);
+           in_range(t->noise, 0, 1) && in_range(t->presence, 0, 1);
     (void)rounds;
     for (int j = 0; j < RFI_WINDOWS; j++) {
         sane = sane && t->judged[j] >= 0 && t->judged[j] <= age && in_range(t->rhythm[j], 0, RFI_MREF_LARGEST);
@@ -226,7 +227,7 @@ static const reef_diagnostic numbers[RFI_MREF_NUMBER_COUNT] = {
                      "weight had to be kept"}};
 
 const reef_memory rfi_mref_memory = {
-    .version = 3,
+    .version = 4,
     .sizes = mref_sizes,
     .key = mref_key,
     .start = mref_start,

@@ -96,7 +96,7 @@ enum { RFI_MREF_TOGETHER_ROWS = 6, RFI_MREF_TOGETHER_LOOKS = 16, RFI_MREF_TOGETH
 #define RFI_MREF_TOGETHER_APART_FEW 45.0
 /* Within a quarter of their distance from the middle of two groups, it is doubtful who belongs where. */
 #define RFI_MREF_TOGETHER_DOUBT 0.25
-/* Members are at most so many times younger than a typical sender. */
+/* Members are at most so many times younger than a typical sender, or than the longest window is long: who has its weight is judged. */
 #define RFI_MREF_TOGETHER_AGE 4.0
 /* Longest windows in which a lost weight comes back. 4: liars who watch their weight keep 2 to 3 dB, 8: 0.4 to 1.4. */
 #define RFI_MREF_TOGETHER_REGAIN 8.0
@@ -197,6 +197,7 @@ typedef struct rfi_mref_trace {
     double voice;                             /* its factor by copies then */
     double together;                          /* what it has left after acting together with others */
     double noise;                             /* one over the number of those that share its noise */
+    double presence;                          /* part of the rounds it was heard in, when it was last heard */
 } rfi_mref_trace;
 
 /* And of all together. */
@@ -292,6 +293,9 @@ void rfi_mref_gate(rfi_mref_round *round, double scale);
 void rfi_mref_energy(rfi_mref_round *round);
 /* mref/shares.c: absence costs age, at the beginning of a round; probation and balance at its end. balance returns what the gate has to say. */
 void rfi_mref_discount_absence(const reef_recall *recall, const rfi_mref_view *view);
+/* The part of the last rounds, two longest windows of them, that senders were heard in, and what is left of it `gap` rounds later. */
+void rfi_mref_count_presence(const reef_recall *recall, const rfi_mref_view *view);
+double rfi_mref_faded(const rfi_mref_view *view, double presence, int64_t gap);
 void rfi_mref_put_on_probation(const rfi_mref_round *round);
 double rfi_mref_balance(const rfi_mref_round *round, const double *a);
 /* mref/pairs.c: products of this round enter those of pairs; averages have been moved. */
@@ -299,6 +303,8 @@ void rfi_mref_move_pairs(const reef_recall *recall, const rfi_mref_view *view);
 double rfi_mref_product(const double *x, const double *y, ptrdiff_t count);
 /* mref/together.c: who acts together? After an aggregation, now and then. */
 void rfi_mref_look_together(const rfi_mref_params *params, const reef_recall *recall, const rfi_mref_view *view);
+/* mref/regroup.c: senders that are heard move into the blocks of those they are heard with. Behind all else, because places change. */
+void rfi_mref_regroup(const reef_recall *recall, const rfi_mref_view *view);
 /* mref/axis.c: first eigenvalue of a symmetric q x q matrix, and its vector; room for (RFI_MREF_AXIS_STEPS + 1) q numbers. */
 double rfi_mref_first_vector(const double *a, ptrdiff_t q, double *vector, double *room);
 /* mref/window.c: window j. */

@@ -2,7 +2,9 @@
  *
  *   probation  a newcomer's weight grows with its age, and is full at the age of a typical sender or of the longest window;
  *   balance    weights are mixed with those of the gate so far that half of the gate weight is left: nobody more than doubles its share of it;
- *   absence    who was away for longer than is usual comes back with as much of its age as its memory is still worth. */
+ *   absence    who was away for longer than is usual comes back with as much of its age as its memory is still worth;
+ *   presence   a sender has as many votes as rounds it was heard in, fading over two longest windows: whoever rotates many ids has no more votes
+ *              than the rows it sends. */
 #include "agg/rules/mref/mref.h"
 #include "num/order.h"
 
@@ -64,5 +66,20 @@ void rfi_mref_discount_absence(const reef_recall *recall, const rfi_mref_view *v
                 *judged = *judged < recall->age[l] - 1 ? *judged : recall->age[l] - 1;
             }
         }
+    }
+}
+
+double rfi_mref_faded(const rfi_mref_view *view, double presence, int64_t gap)
+{
+    double left = 1 - 0.5 / (double)view->window[RFI_WINDOWS - 1];
+    return presence * (gap == 1 ? left : pow(left, (double)gap));
+}
+
+void rfi_mref_count_presence(const reef_recall *recall, const rfi_mref_view *view)
+{
+    double one = 0.5 / (double)view->window[RFI_WINDOWS - 1];
+    for (ptrdiff_t l = 0; l < view->n; l++) {
+        double *presence = &view->traces[l].presence;
+        *presence = fmin(1, rfi_mref_faded(view, *presence, view->rounds - recall->heard[l]) + one);
     }
 }

@@ -6,9 +6,10 @@
  *   lambda, x: first eigenvalue and vector of R;  c^2 = (||R||^2 - lambda^2) / (q - 1);  independence gives lambda up to about 2 c + c^2
  *
  * Beyond that edge the vector is cut in two, as the split does with projections. If the groups are 3 + 45 / q pooled deviations apart, the one
- * with fewer votes loses its weight, but for one voice if it shares its noise (below). A sender votes with what it counted for so far, copies of each other have one vote together; if those in
- * the middle between the groups could turn the vote, or less than half of the weight would be left, nobody goes. What is lost
- * comes back over eight times the longest window.
+ * with fewer votes loses its weight, but for one voice if it shares its noise (below). A sender votes with what it counted for so far, times the part
+ * of the last rounds it was heard in, so that ids that take turns have together the votes of the rows they send; copies of each other have one vote
+ * together. If those in the middle between the groups could turn the vote nobody goes, and nobody loses more than leaves half of the weight. What
+ * is lost comes back over eight times the longest window.
  *
  * Before that, pairs: who has the noise of others, R > 0.4 in the fastest band, is one of c senders with one voice together, as copies are.
  *
@@ -33,7 +34,7 @@ typedef struct look {
     int64_t recent;       /* heard in this round or later, */
     double least_age;     /* and for so many rounds: counts */
     ptrdiff_t first, end; /* places of the block */
-    double half;          /* of the weight of those */
+    double half;          /* of the weight of those, if all were believed */
     double *raw;          /* end - first: what is left of each */
     ptrdiff_t *who;       /* q members: places */
     ptrdiff_t q;
@@ -56,6 +57,13 @@ static bool is_recent(const look *k, ptrdiff_t place)
 {
     const rfi_sender *who = &k->senders->who[place];
     return who->heard >= k->recent && (double)who->age >= k->least_age;
+}
+
+/* Part of the last rounds it was heard in. */
+static double presence_of(const look *k, ptrdiff_t place)
+{
+    return rfi_mref_faded(k->view, trace_at(k->senders, place)->presence,
+                          k->view->rounds - k->senders->who[place].heard);
 }
 
 /* ---- independent? ---- */
@@ -150,7 +158,7 @@ static bool stands_out(const look *k)
 static double vote_of(const look *k, ptrdiff_t member)
 {
     const rfi_mref_trace *trace = trace_at(k->senders, k->who[member]);
-    return fmin(trace->together, fmin(trace->voice, trace->noise));
+    return fmin(trace->together, fmin(trace->voice, trace->noise)) * presence_of(k, k->who[member]);
 }
 
 /* Marks the group with fewer votes, of the two that `cut` makes; false if those between them could turn the vote. */
@@ -178,7 +186,7 @@ static bool choose_group(const look *k, ptrdiff_t cut)
 static double believed(const look *k, ptrdiff_t place)
 {
     const rfi_mref_trace *trace = trace_at(k->senders, place);
-    return fmin(trace->believed, fmin(trace->together, k->raw[place - k->first]));
+    return fmin(trace->believed, fmin(trace->together, k->raw[place - k->first])) * presence_of(k, place);
 }
 
 /* Mean product, in the fastest band, of member i with those of the group that goes, or of the rest; itself left out. */
@@ -228,18 +236,38 @@ static double leave_a_voice(const look *k, double left)
     return fmax(left, voice / fmax(size, 1));
 }
 
-/* Would half of the weight remain if those who go had `left` each? */
-static bool enough_remains(const look *k, double left)
+/* What those who go would lose if they were left `left` each; *votes: the presence of those who would lose something. */
+static double loss_of(const look *k, double left, double *votes)
 {
     double lost = 0;
+    *votes = 0;
+    for (ptrdiff_t i = 0; i < k->q; i++) {
+        double presence = presence_of(k, k->who[i]);
+        double loss = k->goes[i] ? believed(k, k->who[i]) - left * presence : 0;
+        lost += fmax(loss, 0);
+        *votes += loss > 0 ? presence : 0;
+    }
+    return lost;
+}
+
+/* `left`, or so much more that half of the weight remains: the loss is convex in it, so that Newton's steps come from below. */
+static double leave_half(const look *k, double left)
+{
+    enum { STEPS = 8 };
     double all = 0;
+    double votes = 0;
     for (ptrdiff_t place = k->first; place < k->end; place++) {
         all += is_recent(k, place) ? believed(k, place) : 0;
     }
-    for (ptrdiff_t i = 0; i < k->q; i++) {
-        lost += k->goes[i] ? fmax(believed(k, k->who[i]) - left, 0) : 0;
+    double most = fmax(all - k->half, 0); /* that may be lost */
+    for (int i = 0; i < STEPS; i++) {
+        double lost = loss_of(k, left, &votes);
+        if (lost <= most + 1e-9) {
+            break;
+        }
+        left += (lost - most) / votes;
     }
-    return lost <= 1e-9 || all - lost >= k->half;
+    return fmin(left, 1);
 }
 
 /* Takes those who go out of the members. */
@@ -275,10 +303,7 @@ static bool cut_once(look *k, int matrix)
     if (apart < bound || !choose_group(k, cut)) {
         return false;
     }
-    double left = leave_a_voice(k, rfi_mref_flat(apart, bound, RFI_MREF_SPLIT_NONE * bound));
-    if (!enough_remains(k, left)) {
-        return false;
-    }
+    double left = leave_half(k, leave_a_voice(k, rfi_mref_flat(apart, bound, RFI_MREF_SPLIT_NONE * bound)));
     take_out(k, left);
     return left <= RFI_MREF_SPLIT_ACCEPTED;
 }
@@ -370,7 +395,7 @@ static void judge_block(look *k, ptrdiff_t most, uint64_t seed, double regain)
     k->half = 0;
     for (ptrdiff_t place = k->first; place < k->end; place++) {
         k->raw[place - k->first] = 1;
-        k->half += is_recent(k, place) ? 0.5 : 0;
+        k->half += is_recent(k, place) ? presence_of(k, place) / 2 : 0;
     }
     for (int matrix = 0; matrix < MATRICES; matrix++) {
         list_members(k, matrix, most, seed + (uint64_t)(k->view->rounds * MATRICES + matrix));
@@ -404,7 +429,7 @@ void rfi_mref_look_together(const rfi_mref_params *params, const reef_recall *re
     }
     look k = {.view = view, .senders = s, .recent = view->rounds - 2 * longest + 1};
     k.copies = !rfi_mref_left_out(params, RFI_MREF_COPIES);
-    k.least_age = (double)view->typical_age / RFI_MREF_TOGETHER_AGE;
+    k.least_age = (double)(view->typical_age < longest ? view->typical_age : longest) / RFI_MREF_TOGETHER_AGE;
     ptrdiff_t most = rfi_mref_look_rows(view->n);
     k.raw = view->look_raw;
     k.who = view->look_index;
@@ -418,4 +443,5 @@ void rfi_mref_look_together(const rfi_mref_params *params, const reef_recall *re
         judge_block(&k, most, recall->seed, (double)every / (RFI_MREF_TOGETHER_REGAIN * (double)longest));
     }
     ((rfi_mref_shared *)(void *)s->shared)->together = k.largest;
+    rfi_mref_regroup(recall, view);
 }
