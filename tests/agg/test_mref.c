@@ -237,7 +237,7 @@ static void the_report_names_the_tests(void **state)
     assert_string_equal(reef_report_factor_name(k.report, RFI_MREF_BY_SHORT + 1), "middle window");
     assert_string_equal(reef_report_factor_name(k.report, RFI_MREF_BY_COPIES), "copies");
     assert_int_equal(reef_report_number_count(k.report), RFI_MREF_NUMBER_COUNT);
-    assert_string_equal(reef_report_number_name(k.report, RFI_MREF_MIX), "balance: mix");
+    assert_string_equal(reef_report_number_name(k.report, RFI_MREF_BALANCED), "balance: factor");
     assert_string_equal(reef_report_factor_name(k.report, RFI_MREF_BY_TOGETHER), "together");
     assert_string_equal(reef_report_number_name(k.report, 0), "short window: rounds");
     for (ptrdiff_t i = -1; i <= RFI_MREF_FACTORS; i++) {

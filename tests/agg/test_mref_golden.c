@@ -160,7 +160,9 @@ static double weight_of(const scene *s, ptrdiff_t l)
     b *= fmin(reef_report_factor(s->report, l, RFI_MREF_BY_COPIES),
               reef_report_factor(s->report, l, RFI_MREF_BY_TOGETHER));
     b *= reef_report_factor(s->report, l, RFI_MREF_BY_AGE);
-    return b + reef_report_number(s->report, RFI_MREF_MIX) * (reef_report_factor(s->report, l, RFI_MREF_BY_GATE) - b);
+    double gate = reef_report_factor(s->report, l, RFI_MREF_BY_GATE);
+    double c = reef_report_number(s->report, RFI_MREF_BALANCED);
+    return s->additions ? fmin(gate, c * b + (c - 1) * RFI_MREF_BALANCE_LEAST * gate) : b;
 }
 
 /* The numbers of a line, the first being the round. */

@@ -223,8 +223,9 @@ static const reef_diagnostic numbers[RFI_MREF_NUMBER_COUNT] = {
     WINDOW_NUMBERS("long"),
     {"together: separation",
      "of those whose messages depend on each other, over what it takes to lose weight: more than 1 does"},
-    {"balance: mix", "the gate's share of the weights; above 0: so many senders were distrusted that half of its "
-                     "weight had to be kept"}};
+    {"balance: factor",
+     "by which weights were raised, up to the gate's; above 1: so many senders were distrusted that half "
+     "of its weight had to be kept"}};
 
 const reef_memory rfi_mref_memory = {
     .version = 4,

@@ -278,6 +278,7 @@ static reef_status mref_weigh(const void *params, const reef_points *points, dou
         return status;
     }
     tell_round(recall, seen->number);
+    seen->number[RFI_MREF_BALANCED] = 1;
     seen->idle = !(scale > 0);
     if (seen->idle) {
         share_nearest(points, recall, 0);
@@ -292,7 +293,7 @@ static reef_status mref_weigh(const void *params, const reef_points *points, dou
     rfi_mref_energy(&round);
     share_voices(recall);
     rfi_mref_put_on_probation(&round);
-    seen->number[RFI_MREF_MIX] = rfi_mref_balance(&round, points->a);
+    seen->number[RFI_MREF_BALANCED] = rfi_mref_balance(&round, points->a);
     tell_round(recall, seen->number);
     tell_senders(recall, seen->factor);
     if (!share_out(points, recall->weight, share)) {

@@ -106,6 +106,8 @@ enum { RFI_MREF_TOGETHER_ROWS = 6, RFI_MREF_TOGETHER_LOOKS = 16, RFI_MREF_TOGETH
 #define RFI_MREF_NOISE_NONE 0.4
 #define RFI_MREF_NOISE_RISE 0.3
 #define RFI_MREF_NOISE_CHANCE 4.0
+/* Balance: senders without weight rise by so much of the gate's weight while those who have it double theirs. */
+#define RFI_MREF_BALANCE_LEAST 0.01
 /* Steps of Lanczos' method. */
 enum { RFI_MREF_AXIS_STEPS = 20 };
 
@@ -159,7 +161,7 @@ typedef struct rfi_mref_params {
 } rfi_mref_params;
 
 /* What the rule tells of a sender: the factors its tests left. Its weight is the smallest of gate to energy, times the smaller one of copies and
- * together, times that of probation, mixed with that of the gate (RFI_MREF_MIX). */
+ * together, times that of probation, raised to that of the gate as far as balance needs (RFI_MREF_BALANCED). */
 typedef enum rfi_mref_factor {
     RFI_MREF_BY_GATE,
     RFI_MREF_BY_SHORT, /* and the two longer windows */
@@ -179,7 +181,7 @@ typedef enum rfi_mref_number {
     RFI_MREF_NUMBERS
 } rfi_mref_number;
 /* And after them. */
-enum { RFI_MREF_APART = RFI_WINDOWS * RFI_MREF_NUMBERS, RFI_MREF_MIX, RFI_MREF_NUMBER_COUNT };
+enum { RFI_MREF_APART = RFI_WINDOWS * RFI_MREF_NUMBERS, RFI_MREF_BALANCED, RFI_MREF_NUMBER_COUNT };
 
 /* ---- memory ---- */
 
@@ -291,7 +293,7 @@ bool rfi_mref_left_out(const rfi_mref_params *params, rfi_mref_part part);
 /* mref/gate.c: tail, gate and what enters the averages; energy. */
 void rfi_mref_gate(rfi_mref_round *round, double scale);
 void rfi_mref_energy(rfi_mref_round *round);
-/* mref/shares.c: absence costs age, at the beginning of a round; probation and balance at its end. balance returns what the gate has to say. */
+/* mref/shares.c: absence costs age, at the beginning of a round; probation and balance at its end. balance returns the factor c, 1: there was enough weight. */
 void rfi_mref_discount_absence(const reef_recall *recall, const rfi_mref_view *view);
 /* The part of the last rounds, two longest windows of them, that senders were heard in, and what is left of it `gap` rounds later. */
 void rfi_mref_count_presence(const reef_recall *recall, const rfi_mref_view *view);

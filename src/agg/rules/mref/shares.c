@@ -1,7 +1,8 @@
 /* MREF: what bounds a sender's share of the result, whatever it did before.
  *
  *   probation  a newcomer's weight grows with its age, and is full at the age of a typical sender or of the longest window;
- *   balance    weights are mixed with those of the gate so far that half of the gate weight is left: nobody more than doubles its share of it;
+ *   balance    if less than half of the gate's weight is left, weights rise towards the gate's by a common factor until half is: nobody more than
+ *              doubles its share of it, and those who are believed most rise first;
  *   absence    who was away for longer than is usual comes back with as much of its age as its memory is still worth;
  *   presence   a sender has as many votes as rounds it was heard in, fading over two longest windows: whoever rotates many ids has no more votes
  *              than the rows it sends. */
@@ -27,23 +28,51 @@ void rfi_mref_put_on_probation(const rfi_mref_round *round)
     }
 }
 
+/* A weight of b, of g by the gate, raised by the factor c: at c = 1 it is b, and it is g in the end. Those who have nothing rise slowly. */
+static double raised(double b, double g, double c)
+{
+    return fmin(g, c * b + (c - 1) * RFI_MREF_BALANCE_LEAST * g);
+}
+
+/* Weight of all at the factor c, and how fast it grows there. */
+static double held_at(const rfi_mref_view *view, const double *a, double c, double *slope)
+{
+    double held = 0;
+    *slope = 0;
+    for (ptrdiff_t l = 0; l < view->n; l++) {
+        double b = view->weight[l];
+        double g = view->gate[l];
+        double now = raised(b, g, c);
+        held += a[l] * now;
+        *slope += now < g ? a[l] * (b + RFI_MREF_BALANCE_LEAST * g) : 0;
+    }
+    return held;
+}
+
 double rfi_mref_balance(const rfi_mref_round *round, const double *a)
 {
     const rfi_mref_view *view = round->recall;
-    double gate = 0;
-    double held = 0;
+    double c = 1;
+    double slope = 0;
+    double half = 0;
     for (ptrdiff_t l = 0; l < round->n; l++) {
-        gate += a[l] * view->gate[l];
-        held += a[l] * view->weight[l];
+        half += a[l] * view->gate[l] / 2;
     }
-    if (rfi_mref_left_out(round->params, RFI_MREF_BALANCE) || !(held < gate / 2)) {
-        return 0;
+    if (rfi_mref_left_out(round->params, RFI_MREF_BALANCE) || !(held_at(view, a, c, &slope) < half)) {
+        return c;
     }
-    double mix = (gate / 2 - held) / (gate - held);
+    for (ptrdiff_t i = 0; i <= round->n;
+         i++) { /* Newton's steps: piece by piece from below, at most one for each sender that reaches its gate's */
+        double missing = half - held_at(view, a, c, &slope);
+        if (!(missing > 0 && slope > 0)) {
+            break;
+        }
+        c += missing / slope;
+    }
     for (ptrdiff_t l = 0; l < round->n; l++) {
-        view->weight[l] += mix * (view->gate[l] - view->weight[l]);
+        view->weight[l] = raised(view->weight[l], view->gate[l], c);
     }
-    return mix;
+    return c;
 }
 
 void rfi_mref_discount_absence(const reef_recall *recall, const rfi_mref_view *view)
