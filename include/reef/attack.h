@@ -85,7 +85,7 @@ typedef struct reef_attack_kind {
     /* Rounds by which the message arrives late: the row of round - delay is delivered, before that nothing. NULL: never
      * late. */
     int64_t (*delay)(const void *params);
-    /* Rounds after which a malicious agent gets a new id. NULL: never. */
+    /* Rounds after which a malicious agent gets a new id; -k: it has k ids, one of which is drawn in every round. NULL or 0: never. */
     int64_t (*identity)(const void *params);
     /* Traits for these parameters where they are more than `traits`. NULL: they never are. */
     unsigned (*traits_of)(const void *params);
@@ -123,7 +123,7 @@ REEF_API unsigned reef_attack_traits(const reef_attack *attack);
 REEF_API int64_t reef_attack_delay(const reef_attack *attack);
 /* Whether it attacks in a round. */
 REEF_API bool reef_attack_active(const reef_attack *attack, int64_t round);
-/* The id under which receivers hear malicious agent `agent` of `agents` in all: its number, or ids that nobody had before (attack: NULL: its number). */
+/* The id under which receivers hear malicious agent `agent` of `agents` in all: its number, or ids that no other agent has (attack: NULL: its number). */
 REEF_API int64_t reef_attack_identity(const reef_attack *attack, ptrdiff_t agent, ptrdiff_t agents, int64_t round);
 /* Numbers (not bytes) of work a view needs for rows of this length when at most `known` rows are known: 4 (known + 2) +
  * work_rows x length; -1 if that overflows or an argument is negative. */

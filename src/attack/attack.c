@@ -235,6 +235,9 @@ int64_t reef_attack_identity(const reef_attack *attack, ptrdiff_t agent, ptrdiff
 {
     int64_t rounds = attack && attack->kind->identity ? attack->kind->identity(attack->params) : 0;
     uint64_t number = rounds > 0 ? (uint64_t)(round / rounds) + 1 : 0;
+    if (rounds < 0) {
+        number = rfi_rng_key((uint64_t)agent, (uint64_t)round) % (0 - (uint64_t)rounds);
+    }
     return (int64_t)(((uint64_t)agent + number * (uint64_t)agents) & INT64_MAX);
 }
 

@@ -1,10 +1,12 @@
 /* shared_noise: every malicious agent sends the honest mean plus noise that they share, and a little of its own. No average shows a bias; but what
- * the honest average away stays in the result, because these do not average out against each other. */
+ * the honest average away stays in the result, because these do not average out against each other. With several ids each, which take turns, they may
+ * seem to be the majority. */
 #include "attack/attack.h"
 
 typedef struct shared_noise_params {
     double z;
     double jitter;
+    int64_t ids;
 } shared_noise_params;
 
 static const reef_field shared_noise_fields[] = {
@@ -24,6 +26,14 @@ static const reef_field shared_noise_fields[] = {
      .max = 1e30,
      .unit = "standard deviations",
      .help = "of the noise that each adds on its own, so that no two send the same"},
+    {.name = "ids",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(shared_noise_params, ids),
+     .preset = "1",
+     .min = 1,
+     .max = 1e6,
+     .unit = "",
+     .help = "that each malicious agent has; one of them is drawn in every round"},
 };
 
 /* The stream of nobody in particular. */
@@ -50,6 +60,12 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     return true;
 }
 
+static int64_t identity(const void *params)
+{
+    const shared_noise_params *p = params;
+    return p->ids > 1 ? -p->ids : 0;
+}
+
 static unsigned traits_of(const void *params)
 {
     const shared_noise_params *p = params;
@@ -65,5 +81,6 @@ const reef_attack_kind rfi_attack_shared_noise = {
              .params_size = sizeof(shared_noise_params)},
     .traits = REEF_ATTACK_LANES | REEF_ATTACK_ROWS,
     .message = message,
+    .identity = identity,
     .traits_of = traits_of,
 };

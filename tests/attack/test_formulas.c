@@ -801,6 +801,8 @@ static void ids_change(void **state)
     reef_attack *constant = make_attack("alie");
     reef_attack *changing = make_attack("whitewash:identity=4");
     reef_attack *honest = make_attack("come_and_go");
+    reef_attack *turns = make_attack("shared_noise:ids=3");
+    int heard[3] = {0, 0, 0};
     assert_int_equal(reef_attack_identity(NULL, 7, 32, 100), 7);
     assert_int_equal(reef_attack_identity(constant, 7, 32, 100), 7);
     assert_true(reef_attack_identity(changing, 7, 32, 0) == reef_attack_identity(changing, 7, 32, 3));
@@ -809,9 +811,16 @@ static void ids_change(void **state)
     assert_true(reef_attack_identity(changing, 7, 32, 0) != reef_attack_identity(changing, 8, 32, 0));
     assert_true(reef_attack_identity(honest, 7, 32, 0) != reef_attack_identity(honest, 7, 32, 1));
     assert_true(reef_attack_identity(honest, 7, INT32_MAX, INT64_MAX) >= 0);
+    for (int64_t round = 0; round < 300; round++) {
+        int64_t id = reef_attack_identity(turns, 7, 32, round);
+        assert_true(id % 32 == 7 && id / 32 >= 0 && id / 32 < 3);
+        heard[id / 32]++;
+    }
+    assert_true(heard[0] > 70 && heard[1] > 70 && heard[2] > 70);
     reef_attack_destroy(&constant);
     reef_attack_destroy(&changing);
     reef_attack_destroy(&honest);
+    reef_attack_destroy(&turns);
 }
 
 int main(void)

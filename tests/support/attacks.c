@@ -32,6 +32,7 @@ const char *const attack_specs[] = {
     "alie:z=0.5,jitter=2",
     "shared_noise",
     "shared_noise:z=2,jitter=0",
+    "shared_noise:ids=3",
     "ipm",
     "ipm:epsilon=10,reference=zero",
     "min_max",
