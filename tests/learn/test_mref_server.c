@@ -18,7 +18,7 @@ static void memory_is_as_stated(void **state)
     double per_client = (double)reef_state_room(memory, CLIENTS) / CLIENTS;
     print_message("state: %.0f bytes per client; plan for all at once: %.0f MB\n", per_client, (double)plan / 1e6);
     /* averages, record, and the pairs of the first 4096 */
-    CHECK(per_client <= 768 + 216 + 843 + 1, "%g bytes per client", per_client);
+    CHECK(per_client <= 768 + 224 + 843 + 1, "%g bytes per client", per_client);
     CHECK(plan < (size_t)100000000, "a plan of %zu bytes", plan);
     reef_state_destroy(&memory);
     reef_agg_destroy(&agg);
