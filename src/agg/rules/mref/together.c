@@ -161,7 +161,8 @@ static double vote_of(const look *k, ptrdiff_t member)
     return fmin(trace->together, fmin(trace->voice, trace->noise)) * presence_of(k, k->who[member]);
 }
 
-/* Marks the group with fewer votes, of the two that `cut` makes; false if those between them could turn the vote. */
+/* Marks the group with fewer votes, of the two that `cut` makes, but for those between them: an honest sender that is on the wrong side by chance
+ * would wait for long. False if these could turn the vote. */
 static bool choose_group(const look *k, ptrdiff_t cut)
 {
     double mean[2] = {0, 0};
@@ -178,7 +179,8 @@ static bool choose_group(const look *k, ptrdiff_t cut)
         doubtful += fabs(k->vector[i] - middle) < reach ? vote_of(k, i) : 0;
     }
     for (ptrdiff_t i = 0; i < k->q; i++) {
-        k->goes[k->order[i]] = (i >= cut) == (votes[1] <= votes[0]);
+        ptrdiff_t at = k->order[i];
+        k->goes[at] = (i >= cut) == (votes[1] <= votes[0]) && fabs(k->vector[at] - middle) >= reach;
     }
     return fabs(votes[1] - votes[0]) > doubtful + 1e-9;
 }
