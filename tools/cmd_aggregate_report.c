@@ -139,8 +139,10 @@ void put_quoted(FILE *to, const char *text)
 {
     (void)fputc('"', to);
     for (; *text; text++) {
-        char c = is_control(text) ? '?' : *text;
-        (void)fputs(c == '"' ? "\"\"" : (char[2]){c, '\0'}, to);
+        if (*text == '"') {
+            (void)fputc('"', to);
+        }
+        (void)fputc(is_control(text) ? '?' : *text, to);
     }
     (void)fputc('"', to);
 }
