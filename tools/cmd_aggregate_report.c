@@ -142,7 +142,9 @@ void put_quoted(FILE *to, const char *text)
         if (*text == '"') {
             (void)fputc('"', to);
         }
-        (void)fputc(is_control(text) ? '?' : *text, to);
+        bool control = is_control(text);
+        (void)fputc(control ? '?' : *text, to);
+        text += control && (unsigned char)*text == 0xC2; /* it has two bytes */
     }
     (void)fputc('"', to);
 }

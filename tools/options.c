@@ -60,8 +60,9 @@ const char *printable(const char *text, char *buffer, size_t size)
     size_t length = strlen(text);
     (void)snprintf(buffer, size, "%s", length >= size ? text + length - size + 1 : text);
     for (char *c = buffer; *c; c++) {
+        bool two = (unsigned char)*c == 0xC2; /* bytes of it */
         if (is_control(c)) {
-            *c = '?';
+            c[two] = *c = '?';
         }
     }
     return buffer;

@@ -362,6 +362,10 @@ r/notes.tmp" ]
     run -0 --separate-stderr "$REEF" aggregate a.st $'b\e[2J.st' c.st -o out.st --trust - --trust-tensors tensors.csv
     [[ "$output" == *'"b?[2J.st",1,'* ]]
     [[ "$output$stderr$(cat tensors.csv)" != *"$escape"* ]]
+    cp a.st $'d\302\233.st' # as two bytes
+    run -0 --separate-stderr "$REEF" aggregate a.st c.st $'d\302\233.st' -o out.st --trust trust.csv
+    [[ "$output" == *'d??.st '* ]]
+    [[ "$(cat trust.csv)" == *'"d?.st",1,'* ]]
     for words in "run small.yaml --no-figures -o r" "init f" "init no/f" "plot r"; do
         # shellcheck disable=SC2086 # words
         run --separate-stderr "$REEF" $words$'\e[2J'
