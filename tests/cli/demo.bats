@@ -65,11 +65,11 @@ agents() { grep -E '^ *[0-9]+ (honest|MALICIOUS) ' "$1"; }
 
 @test "rows with NaN or Inf are named as dropped" {
     [ "$(agents ascii | grep -c 'dropped for NaN or Inf')" -eq 4 ]
-    ! agents ascii | grep honest | grep dropped
+    [ -z "$(agents ascii | grep honest | grep dropped)" ]
 }
 
 @test "with LANG=C the output is ASCII" {
-    ! LC_ALL=C grep -n '[^ -~]' ascii
+    LC_ALL=C run -1 grep -n '[^ -~]' ascii
 }
 
 @test "in a UTF-8 locale it has the same numbers, and blocks for trust" {

@@ -27,13 +27,13 @@ YAML
     done
     # Words of the user are escaped, and nothing is fetched from anywhere.
     grep -qF '<h1>a &lt;b&gt;&amp; &#39;c&#39;</h1>' r/report.html
-    ! grep -qE '(src|href)="?(https?:)?//' r/report.html
+    run -1 grep -E '(src|href)="?(https?:)?//' r/report.html
     # It can be made again, and without figures.
     rm -r r/report.html r/figures/*.svg
     run -0 "$REEF" plot r
     grep -q 'id="figure-curves"' r/report.html
     "$REEF" run grid.yaml -q -o bare --no-figures --set repetitions=1
-    ! grep -q '<figure' bare/report.html
+    run -1 grep '<figure' bare/report.html
     grep -q 'id="summary"' bare/report.html
 }
 

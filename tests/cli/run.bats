@@ -257,7 +257,7 @@ r/notes.tmp" ]
         run -0 "$REEF" check "$file"
         "$REEF" run "$file" -q --no-figures --set rounds=12 --set steady=4 --set every=4 --set repetitions=1
         [ "$(wc -l <"results/$name/summary.csv")" -gt 1 ]
-        ! cut -d , -f 1-12 "results/$name/summary.csv" | grep -q -- '-inf'
+        [ -z "$(cut -d , -f 1-12 "results/$name/summary.csv" | grep -- '-inf')" ]
         grep -qF "[$name]($name.yaml)" "$folder/README.md"
     done
 }
@@ -519,6 +519,6 @@ YAML
     grep -q "not steady: still falling" slow/summary.csv slow/report.html
     run -0 --separate-stderr "$REEF" run small.yaml --no-figures --set rounds=800 --set attack.delta=1000 -o long
     [ "$(grep -c diverged long/summary.csv)" -eq 1 ]
-    ! grep -q "not steady" long/summary.csv
+    [ -z "$(grep "not steady" long/summary.csv)" ]
     [[ "$output" == *diverged* ]]
 }

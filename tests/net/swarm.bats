@@ -198,7 +198,7 @@ PROGRAM
     grep -q 'stopped' lines
     [ -z "$(ls "$TMPDIR")" ]
     [ ! -e stopped/summary.csv ]
-    ! pgrep -P "$swarm"
+    run -1 pgrep -P "$swarm"
 }
 
 @test "an agent goes on where it was; its key and folder are for one process" {
