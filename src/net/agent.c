@@ -13,6 +13,7 @@
 
 static const double checkpoint_seconds = 10;
 static const double audit_seconds = 60;
+static const double look_seconds = 1;
 
 double rfi_now(void)
 {
@@ -400,6 +401,28 @@ void rfi_agent_offer(rfi_agent *a, const void *message, const void *phi, double 
         rfi_node_offer(a->node, message, now);
     } else {
         rfi_node_pass(a->node, phi, now);
+    }
+}
+
+/* A connection that ends before a busy broker has read all of it may take the last model along, and neighbours would wait for it until their
+ * deadline. Nobody is held up by an agent that has nothing else to do. */
+void rfi_agent_deliver(rfi_agent *a, double seconds, const volatile sig_atomic_t *stop)
+{
+    double now = rfi_now();
+    double end = now + seconds;
+    double look = now + look_seconds;
+    rfi_node_state state = RFI_NODE_WAITING;
+    a->held = true;
+    while (state != RFI_NODE_FAILED && !rfi_node_delivered(a->node) && now < end && !(stop && *stop)) {
+        double until = now;
+        bool ended = false;
+        state = rfi_agent_step(a, now, &until, &ended, NULL);
+        if (now >= look) {
+            rfi_node_look(a->node);
+            look = now + look_seconds;
+        }
+        rfi_nats_wait(a->nats, fmin(fmax(until - now, 0.01), 0.2));
+        now = rfi_now();
     }
 }
 

@@ -18,6 +18,7 @@
 #include <reef/member.h>
 #include <reef/net.h>
 
+#include <signal.h>
 #include <sys/stat.h>
 
 enum { RFI_PATH_SIZE = 4096 };
@@ -100,6 +101,8 @@ void rfi_agent_close(rfi_agent *agent, bool goodbye);
 rfi_node_state rfi_agent_step(rfi_agent *agent, double now, double *until, bool *ended, reef_error *error);
 /* Hands over what the agent sends in this round; NULL: nothing, it only listens. phi: what it goes on with if the round ends alone. */
 void rfi_agent_offer(rfi_agent *agent, const void *message, const void *phi, double now);
+/* Before an agent is closed: waits until a broker has what it published last, at most so long, or until *stop (NULL: never). */
+void rfi_agent_deliver(rfi_agent *agent, double seconds, const volatile sig_atomic_t *stop);
 /* Models of this very round that have come so far, by sender; NULL where none has. All honest ones there (test runs): true. */
 bool rfi_agent_heard(const rfi_agent *agent, const void **rows);
 
