@@ -133,7 +133,11 @@ static reef_status set_weights(rfi_roster *r, reef_error *error)
 {
     const reef_problem_kind *kind = r->problem ? reef_problem_kind_of(r->problem) : NULL;
     const char *spec = r->file->terms.weights;
-    double *variance = kind && kind->variance ? rfi_allocate_many(r->context, r->file->agents, sizeof *variance) : NULL;
+    bool known = kind && kind->variance;
+    double *variance = known ? rfi_allocate_many(r->context, r->file->agents, sizeof *variance) : NULL;
+    if (known && !variance) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", r->file->agents);
+    }
     for (ptrdiff_t k = 0; variance && k < r->file->agents; k++) {
         variance[k] = kind->variance(reef_problem_state(r->problem), k);
     }
