@@ -5,6 +5,8 @@ import ctypes as c
 import hashlib
 import json
 import math
+import numbers
+import operator
 import os
 import tempfile
 import weakref
@@ -152,6 +154,7 @@ class State:
     def prepare(self, rule: Rule, batch: Batch, keys: Sequence[Hashable]) -> Handle:
         """The library's state for this shape."""
         lengths = tuple(batch.lengths(keys))
+        self.check_use(rule)
         if self._handle is None:
             self._make(rule, batch.count, lengths, batch.type)
             if self._first is not None:
@@ -159,10 +162,16 @@ class State:
         elif (lengths, batch.type) != self._made_for[2:]:
             raise ValueError(f"this state belongs to rows of {sum(self._made_for[2])} numbers in {len(self._made_for[2])} tensors, these are "
                              f"of {sum(lengths)} in {len(lengths)}, or of another shape or type")
-        elif rule.name != self._made_for[0].name and {"centre", "senders"} & {*rule.traits, *self._made_for[0].traits}:
-            raise ValueError(f"this state belongs to {self._made_for[0].name}, not to {rule.name}")
         assert self._handle is not None
         return self._handle
+
+    def check_use(self, rule: Rule, kind: Optional[str] = None) -> None:
+        """Raises if it is the memory of another rule, or has senders by other ids than of this kind."""
+        made_for = self._made_for[0] if self._handle is not None else rule
+        if rule.name != made_for.name and {"centre", "senders"} & {*rule.traits, *made_for.traits}:
+            raise ValueError(f"this state belongs to {made_for.name}, not to {rule.name}")
+        if kind is not None and self._kind not in (None, kind):
+            raise TypeError(f"this state identifies senders by {self._kind}, but now they have {kind}")
 
     def _make(self, rule: Rule, rows: int, lengths: tuple[int, ...], kind: int) -> None:
         sizes = (c.c_ssize_t * len(lengths))(*lengths)
@@ -410,6 +419,7 @@ class Rule:
             if quick is not None:
                 return quick
         batch, form = split(rows, copy)
+        step, round, self_row = check_step(step), operator.index(round), operator.index(self_row)
         keys = batch.used()
         results: dict[Hashable, Any] = {key: empty_like(batch.columns[key][0]) for key in batch.real}
         if out is not None:
@@ -473,6 +483,13 @@ def _elect(batch: Batch, weights: Optional[Array], told: Optional[Report]) -> di
     voting = np.ones(batch.count) if weights is None else weights.copy()
     voting[list(told.dropped)] = 0
     return batch.votes(voting, told.trust if batch.used() else None)
+
+
+def check_step(step: Any) -> float:
+    """Of its type alone; the library checks its range."""
+    if not isinstance(step, numbers.Real):
+        raise TypeError(f"step is {step!r:.40}, not a number")
+    return float(step)
 
 
 def _report_maker(rows: int) -> Any:
