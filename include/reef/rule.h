@@ -60,7 +60,8 @@ typedef struct reef_effort {
     bool converged; /* true for rules that do not iterate */
 } reef_effort;
 
-/* Many neighbouring coordinates at once, for rules with a fast path. All values that `column` gets per coordinate hold for the span. */
+/* Many neighbouring coordinates at once, for rules with a fast path. All values that `column` gets per coordinate hold for the span;
+ * with `weigh`, its rows are those that have a share, as for `column`. */
 struct reef_kernels;
 /* The coordinates of a span: see above. */
 typedef struct reef_span {

@@ -69,6 +69,8 @@ typedef struct reef_kernels {
     const char *name; /* of the instruction set */
     /* out = sum w_l x_l in double precision; weights NULL: the mean */
     ptrdiff_t (*sum)(const rfi_span *span);
+    /* The same with weights, into float64 numbers whatever the rows are, as many as whole vectors; false if one is not finite. */
+    bool (*sum_wide)(const rfi_span *span);
     /* the lower, upper or mean of the two middle values: kind as rfi_median_kind; equal weights, like the next two */
     ptrdiff_t (*median)(const rfi_span *span, int kind, rfi_kernel_report *report);
     /* mean without the f smallest and largest */

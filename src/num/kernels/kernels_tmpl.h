@@ -80,6 +80,7 @@ KERNEL vec midpoint(vec a, vec b)
 
 #include "num/kernels/sort_tmpl.h"
 #include "num/kernels/sums_tmpl.h"
+#include "num/kernels/mix_tmpl.h"
 #include "num/kernels/order_tmpl.h"
 #include "num/kernels/mest_group_tmpl.h"
 #include "num/kernels/mest_powers_tmpl.h"
@@ -95,6 +96,7 @@ KERNEL vec midpoint(vec a, vec b)
 const rfi_kernels KERNELS = {
     .name = ISA,
     .sum = NAME(sum),
+    .sum_wide = NAME(sum_wide),
     .median = NAME(median),
     .trimmed = NAME(trimmed),
     .meamed = NAME(meamed),
