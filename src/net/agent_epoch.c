@@ -70,6 +70,22 @@ static reef_status work_by(rfi_agent *a, const rfi_runfile *file, reef_error *er
     return status;
 }
 
+/* The given file is the one to come. */
+static reef_status wait_for_given(rfi_agent *a, const rfi_runfile *kept, reef_error *error)
+{
+    a->next = a->file;
+    a->has_next = true;
+    reef_status status = work_by(a, kept, error);
+    if (status == REEF_OK) {
+        status = rfi_file_read(NULL, a->run_file, RFI_RUNFILE_MAX, &a->next_bytes, error);
+    }
+    if (status != REEF_OK || !keeps_files(a)) {
+        return status;
+    }
+    const rfi_piece all = {a->next_bytes.bytes, a->next_bytes.size};
+    return rfi_file_write(NULL, a->next_file, &all, 1, error);
+}
+
 /* The state folder has a file of the same run. A later one counts: epochs that are over do not come back. The one before the given one is
  * in force until that begins. */
 static reef_status choose(rfi_agent *a, rfi_runfile *kept, reef_error *error)
@@ -81,15 +97,7 @@ static reef_status choose(rfi_agent *a, rfi_runfile *kept, reef_error *error)
         return work_by(a, kept, error);
     }
     if (rfi_epoch_follows(kept, &a->file, NULL) == REEF_OK) {
-        reef_status status = rfi_file_read(NULL, a->run_file, RFI_RUNFILE_MAX, &a->next_bytes, error);
-        a->next = a->file;
-        a->has_next = true;
-        reef_status worked = work_by(a, kept, error);
-        if (status == REEF_OK && keeps_files(a)) {
-            const rfi_piece all = {a->next_bytes.bytes, a->next_bytes.size};
-            status = rfi_file_write(NULL, a->next_file, &all, 1, error);
-        }
-        return status == REEF_OK ? worked : status;
+        return wait_for_given(a, kept, error);
     }
     bool same = memcmp(kept->hash, a->file.hash, sizeof kept->hash) == 0;
     rfi_runfile_free(kept);
@@ -220,24 +228,24 @@ static void take_by_hand(rfi_agent *a, double now)
 }
 
 /* A file from the network. */
-void rfi_epoch_offered(void *user, const unsigned char *offered, size_t size, double now)
+void rfi_epoch_offered(void *user, const unsigned char *bytes, size_t size, double now)
 {
     rfi_agent *a = user;
     rfi_runfile next;
     reef_error why = {REEF_OK, ""};
     rfi_handed result =
-        rfi_handout_check(&a->handout, now, &a->file, a->has_next ? &a->next : NULL, offered, size, &next, &why);
+        rfi_handout_check(&a->handout, now, &a->file, a->has_next ? &a->next : NULL, bytes, size, &next, &why);
     if (result != RFI_HANDED_TAKEN) {
         complain(a, result, why.text, false, now);
         return;
     }
-    rfi_file bytes = {.bytes = rfi_allocate(NULL, size), .size = size};
-    if (bytes.bytes) {
-        memcpy(bytes.bytes, offered, size);
+    rfi_file copy = {.bytes = rfi_allocate(NULL, size), .size = size};
+    if (copy.bytes) {
+        memcpy(copy.bytes, bytes, size);
     }
-    if (!bytes.bytes || !adopt(a, &next, &bytes, false)) { /* it is asked for again */
+    if (!copy.bytes || !adopt(a, &next, &copy, false)) { /* it is asked for again */
         rfi_runfile_free(&next);
-        rfi_file_free(NULL, &bytes);
+        rfi_file_free(NULL, &copy);
     }
 }
 

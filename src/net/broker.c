@@ -129,7 +129,9 @@ static reef_status make_streams(broker *b, reef_error *error)
         }
         pause_briefly();
         status = rfi_nats_make_streams(&by, next_stream, b, error);
-        status = status == REEF_OK ? hand_out(b, error) : status;
+        if (status == REEF_OK) {
+            status = hand_out(b, error);
+        }
     }
     return must_stop(b) ? REEF_OK : status;
 }

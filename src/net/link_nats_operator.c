@@ -33,7 +33,10 @@ static reef_status make_stream(natsConnection *connection, const char *name, con
 {
     bool there = false;
     reef_status status = ask_for_stream(connection, "CREATE", name, body, &there, error);
-    return status == REEF_OK && there ? ask_for_stream(connection, "UPDATE", name, body, &there, error) : status;
+    if (status == REEF_OK && there) {
+        status = ask_for_stream(connection, "UPDATE", name, body, &there, error);
+    }
+    return status;
 }
 
 static reef_status connect_once(natsConnection **connection, const rfi_nats_operator *by, reef_error *error)
