@@ -174,8 +174,8 @@ static rfi_echo_setup echoes(rfi_agent *a, uint32_t *witnesses)
 
 static reef_status too_much(ptrdiff_t neighbours, size_t bytes, reef_error *error)
 {
-    return rfi_fail(error, REEF_E_NOMEM, "models of %td neighbours need %.1f MB, more than --memory allows", neighbours,
-                    (double)bytes * 1e-6);
+    return rfi_fail(error, REEF_E_NOMEM, "an agent with %td neighbours needs %.1f MB, more than --memory allows",
+                    neighbours, (double)bytes * 1e-6);
 }
 
 /* Rounds before the first one of the epoch are for the epoch before to sign. */
@@ -208,8 +208,9 @@ reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
     memcpy(setup.window.before, a->before, sizeof setup.window.before);
     rfi_random(&setup.boot, sizeof setup.boot);
     a->boot = setup.boot;
-    if (a->memory && rfi_node_bytes(&setup) > a->memory) {
-        return too_much(setup.window.count, rfi_node_bytes(&setup), error);
+    a->needs = rfi_roster_memory(&a->roster, &setup);
+    if (a->memory && a->needs > a->memory) {
+        return too_much(setup.window.count, a->needs, error);
     }
     reef_status status =
         rfi_links_open(a, a->authority[0] ? a->authority : NULL, neighbours, setup.window.count, error);
@@ -288,6 +289,7 @@ static reef_status probe(rfi_agent *a, const rfi_agent_setup *s, reef_error *err
         return status;
     }
     rfi_roster_tolerance(&a->roster, a->place, &needs);
+    a->needs = needs.memory;
     if (s->memory && needs.memory > s->memory) {
         return too_much(needs.neighbours, needs.memory, error);
     }

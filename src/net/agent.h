@@ -32,7 +32,7 @@ typedef struct rfi_agent_setup {
         *coordinator;  /* identity as text; NULL: the one kept in the state folder, or on this machine the file's own */
     const char *state; /* folder, made if need be */
     const char *authority;       /* certificates that brokers' are signed with; NULL: the system's */
-    size_t memory;               /* most bytes for models; 0: no limit */
+    size_t memory;               /* most bytes, as rfi_roster_memory counts them; 0: no limit */
     double malicious_at_least;   /* a run file with a smaller F is refused */
     const unsigned char *layout; /* of the caller's models, RFI_HASH_BYTES; NULL: a plain vector */
     rfi_log log;
@@ -77,6 +77,7 @@ typedef struct rfi_agent {
     char run_file[RFI_PATH_SIZE];
     char authority[RFI_PATH_SIZE]; /* "": the system's */
     size_t memory;
+    size_t needs; /* rfi_roster_memory */
     double malicious_at_least;
     char kept_file[RFI_PATH_SIZE]; /* run.yaml in the state folder */
     char past_file[RFI_PATH_SIZE]; /* run.before.yaml there */

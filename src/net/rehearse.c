@@ -313,7 +313,8 @@ reef_status reef_net_agent(const reef_agent_options *options, reef_error *error)
     RFI_LOG(&a->log, REEF_LOG_INFO, "start", RFI_LOG_TEXT("agent", a->file.participants[a->place].name),
             RFI_LOG_NUMBER("number", a->place), RFI_LOG_TEXT("run", a->file.run),
             RFI_LOG_NUMBER("neighbours", rfi_node_window(a->node)->setup.count),
-            RFI_LOG_NUMBER("excluded", excluded(a)), RFI_LOG_NUMBER("round", rfi_node_rounds(a->node)->round));
+            RFI_LOG_NUMBER("excluded", excluded(a)), RFI_LOG_NUMBER("round", rfi_node_rounds(a->node)->round),
+            RFI_LOG_NUMBER("memory", a->needs));
     status = prepare(&s, error);
     if (status == REEF_OK) {
         status = run_rounds(&s, error);
