@@ -441,7 +441,8 @@ class Rule:
         if given is not None and len(set(given)) < len(given) and "senders" in self.traits:
             twice = next(name for place, name in enumerate(given) if name in given[:place])
             raise ValueError(f"two rows have the id {twice!r}: each sender has one row")
-        with nullcontext() if state is None else state.lock:
+        lock: Any = nullcontext() if state is None else state.lock
+        with lock:
             told = self._apply(batch, keys, results, vector, report or shares or disputed, shares, state, round, self_row, given,
                                step)
         results.update(_elect(batch, vector, told) if disputed else batch.unanimous())
