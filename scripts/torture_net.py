@@ -19,6 +19,11 @@ seed: %d
 LIMIT = 300  # seconds
 
 
+def limit():
+    """Seconds after which a command hangs: more where processes share a processor, twice so since torture gives way to others (nice)."""
+    return LIMIT * max(1, 2 * os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 class Bad(Exception):
     """What must not happen, in a sentence."""
 
@@ -55,7 +60,7 @@ def swarm(b, place, rounds, *options):
 def end_well(place, child):
     """The swarm has ended by itself, no honest agent has signed a round twice, and nobody was blamed for it."""
     try:
-        code = child.wait(LIMIT)
+        code = child.wait(limit())
     except subprocess.TimeoutExpired as hang:
         child.terminate()
         child.wait(60)
