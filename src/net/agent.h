@@ -20,6 +20,7 @@
 #include <reef/member.h>
 #include <reef/net.h>
 
+#include <signal.h>
 #include <sys/stat.h>
 
 enum { RFI_PATH_SIZE = 4096 };
@@ -31,7 +32,7 @@ typedef struct rfi_agent_setup {
         *coordinator;  /* identity as text; NULL: the one kept in the state folder, or on this machine the file's own */
     const char *state; /* folder, made if need be */
     const char *authority;       /* certificates that brokers' are signed with; NULL: the system's */
-    size_t memory;               /* most bytes for models; 0: no limit */
+    size_t memory;               /* most bytes, as rfi_roster_memory counts them; 0: no limit */
     double malicious_at_least;   /* a run file with a smaller F is refused */
     const unsigned char *layout; /* of the caller's models, RFI_HASH_BYTES; NULL: a plain vector */
     rfi_log log;
@@ -76,6 +77,7 @@ typedef struct rfi_agent {
     char run_file[RFI_PATH_SIZE];
     char authority[RFI_PATH_SIZE]; /* "": the system's */
     size_t memory;
+    size_t needs; /* rfi_roster_memory */
     double malicious_at_least;
     char kept_file[RFI_PATH_SIZE]; /* run.yaml in the state folder */
     char past_file[RFI_PATH_SIZE]; /* run.before.yaml there */
@@ -109,6 +111,8 @@ void rfi_agent_close(rfi_agent *agent, bool goodbye);
 rfi_node_state rfi_agent_step(rfi_agent *agent, double now, double *until, bool *ended, reef_error *error);
 /* Hands over what the agent sends in this round; NULL: nothing, it only listens. phi: what it goes on with if the round ends alone. */
 void rfi_agent_offer(rfi_agent *agent, const void *message, const void *phi, double now);
+/* Before an agent is closed: waits until a broker has what it published last, at most so long, or until *stop (NULL: never). */
+void rfi_agent_deliver(rfi_agent *agent, double seconds, const volatile sig_atomic_t *stop);
 /* Models of this very round that have come so far, by sender; NULL where none has. All honest ones there (test runs): true. */
 bool rfi_agent_heard(const rfi_agent *agent, const void **rows);
 

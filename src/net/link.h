@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Messages of one neighbour that a link keeps until they are polled; more are lost. */
+enum { RFI_LINK_QUEUE = 8 };
+
 typedef enum rfi_topic_kind {
     RFI_TOPIC_SLOT,   /* frames of an agent, one place per round, write-once as far as the broker keeps its word */
     RFI_TOPIC_CHUNK,  /* parts of large models: a ring of RFI_RING (net/fetch.h) rounds */

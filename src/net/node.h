@@ -63,6 +63,10 @@ void rfi_node_offer(rfi_node *node, const void *model, double now);
 void rfi_node_pass(rfi_node *node, const void *model, double now);
 /* Takes a proof that was kept from an earlier process; false: it proves nothing. */
 bool rfi_node_accuse(rfi_node *node, const unsigned char proof[RFI_PROOF_BYTES]);
+/* Whether the model that was published last has come back, so that a broker has it to give to others, or none was. */
+bool rfi_node_delivered(const rfi_node *node);
+/* Asks the store for this agent's own newest model. */
+void rfi_node_look(rfi_node *node);
 /* Says good-bye, so that nobody waits for this agent. */
 void rfi_node_leave(rfi_node *node);
 
