@@ -15,7 +15,7 @@ the next call begins anew. The folder of a trial that failed is kept. TORTURE (o
 import argparse, filecmp, json, os, random, resource, shutil, signal, struct, subprocess, sys, time
 from pathlib import Path
 
-import torture_net
+import torture_net, torture_netns
 from torture_net import Bad, need
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -432,7 +432,10 @@ def main():
     HOME.mkdir(parents=True, exist_ok=True)
     state = load_state(wanted.fresh, wanted.seed)
     bench = Bench(wanted.reef.resolve(), random.Random(0))
-    absent = {**({} if bench.has_mpi else {"kill_ranks": "MPI"}), **({} if bench.has_tmpfs else {"full_disk": "unshare -rm"}),
+    no_namespaces = torture_netns.namespaces_lack()
+    absent = {**({} if bench.has_mpi else {"kill_ranks": "MPI"}),
+              **({} if bench.has_tmpfs else dict.fromkeys(["full_disk", "net_full_disk"], "unshare -rm")),
+              **(dict.fromkeys(["net_partition", "net_loss"], no_namespaces) if no_namespaces else {}),
               **({} if bench.has_net else dict.fromkeys(torture_net.PARTS, "nats-server, or Reef was built without its network"))}
     for name in [name for name in parts if name in absent]:
         print(f"torture: {name} is left out: this machine has no {absent[name]}")

@@ -95,6 +95,18 @@ REEF_API REEF_MUST_CHECK reef_status reef_ffi_apply_senders(const reef_agg *agg,
                                                             const int64_t *ids, double step, reef_state *state,
                                                             reef_report *report, char *text, size_t room);
 
+/* Many aggregations of one small shape, by one thread at a time: what a call would make anew is made once. Rows of `length` float32 or float64
+ * numbers, equal weights, no report. The rule must outlive it. */
+typedef struct reef_ffi_prepared reef_ffi_prepared;
+/* type: REEF_FFI_F32 or REEF_FFI_F64. */
+REEF_API REEF_MUST_CHECK reef_status reef_ffi_prepare(const reef_agg *agg, reef_ffi_prepared **place, ptrdiff_t rows,
+                                                      ptrdiff_t length, int type, char *text, size_t room);
+/* data: rows x length numbers, row after row. state may be NULL. A failure has no text: reef_ffi_apply tells what is wrong. */
+REEF_API REEF_MUST_CHECK reef_status reef_ffi_prepared_apply(reef_ffi_prepared *prepared, const void *data, void *out,
+                                                             int64_t round, reef_state *state);
+/* NULL, and a pointer to NULL, are nothing to destroy. */
+REEF_API void reef_ffi_prepared_destroy(reef_ffi_prepared **prepared);
+
 /* Inner products of `rows` rows of `length` float32 or float64 numbers around their coordinatewise median, rows x rows, as the rules that
  * measure distances have them: |x_i - x_j|^2 = g_ii + g_jj - 2 g_ij, accurate for the honest rows whatever the others send. Rows with NaN
  * or Inf are left out: NaN. g_ii is infinite where a squared distance overflows. */

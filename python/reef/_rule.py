@@ -5,8 +5,11 @@ import ctypes as c
 import hashlib
 import json
 import math
+import numbers
+import operator
 import os
 import tempfile
+import weakref
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Hashable, Optional, Sequence, Union
@@ -14,7 +17,7 @@ from typing import Any, Hashable, Optional, Sequence, Union
 import numpy as np
 
 from . import _library
-from ._kinds import Value, make_spec
+from ._kinds import _TRAITS, Value, make_spec
 from ._library import Handle, call, lib, spelled
 from ._rows import Batch, empty_like, is_array, is_tensor, overlap, pointer, size_of, split, type_of, usable
 
@@ -151,6 +154,7 @@ class State:
     def prepare(self, rule: Rule, batch: Batch, keys: Sequence[Hashable]) -> Handle:
         """The library's state for this shape."""
         lengths = tuple(batch.lengths(keys))
+        self.check_use(rule)
         if self._handle is None:
             self._make(rule, batch.count, lengths, batch.type)
             if self._first is not None:
@@ -158,10 +162,16 @@ class State:
         elif (lengths, batch.type) != self._made_for[2:]:
             raise ValueError(f"this state belongs to rows of {sum(self._made_for[2])} numbers in {len(self._made_for[2])} tensors, these are "
                              f"of {sum(lengths)} in {len(lengths)}, or of another shape or type")
-        elif rule.name != self._made_for[0].name and {"centre", "senders"} & {*rule.traits, *self._made_for[0].traits}:
-            raise ValueError(f"this state belongs to {self._made_for[0].name}, not to {rule.name}")
         assert self._handle is not None
         return self._handle
+
+    def check_use(self, rule: Rule, kind: Optional[str] = None) -> None:
+        """Raises if it is the memory of another rule, or has senders by other ids than of this kind."""
+        made_for = self._made_for[0] if self._handle is not None else rule
+        if rule.name != made_for.name and {"centre", "senders"} & {*rule.traits, *made_for.traits}:
+            raise ValueError(f"this state belongs to {made_for.name}, not to {rule.name}")
+        if kind is not None and self._kind not in (None, kind):
+            raise TypeError(f"this state identifies senders by {self._kind}, but now they have {kind}")
 
     def _make(self, rule: Rule, rows: int, lengths: tuple[int, ...], kind: int) -> None:
         sizes = (c.c_ssize_t * len(lengths))(*lengths)
@@ -185,6 +195,17 @@ class State:
             assert self._handle is not None
             call(lib.reef_ffi_state_load, self._handle.pointer, kept["saved"], len(kept["saved"]))
         self._kind, self._names = kept["kind"], dict(kept["names"])
+
+    def ready(self, rule: Optional[Rule], rows: int, length: int, dtype: Any) -> Optional[c.c_void_p]:
+        """The library's state for rows that are identified by position, if it is made for them; None: see prepare."""
+        if self._handle is None or rule is None:
+            return None
+        made, count, lengths, kind = self._made_for
+        if (count, lengths) != (rows, (length,)) or kind != (_library.F64 if dtype.itemsize == 8 else _library.F32):
+            return None
+        if rule is not made and rule.name != made.name or self._kind != "positions" and "senders" in rule.traits:
+            return None
+        return self._handle.pointer
 
     def numbered(self, ids: Optional[list[Any]], rows: int, by_sender: bool) -> Optional[Array]:
         """The ids as the library takes them."""
@@ -276,6 +297,64 @@ def _state_maker(rule: Rule) -> Any:
     return make
 
 
+class Ready:
+    """Aggregations of one small array after the other: what a rule needs for a shape is kept for the next call. Whatever is unusual is left
+    to the usual way, which says what is wrong with it."""
+
+    NUMBERS = 1 << 16  # larger arrays take so long that preparing does not matter
+    SHAPES = 16
+
+    def __init__(self, rule: Rule) -> None:
+        self._agg = rule.handle
+        self._rule = weakref.ref(rule)
+        self._kept: dict[Any, list[Handle]] = {}
+
+    def apply(self, rows: Array, out: Any, state: Optional[State], round: int) -> Any:
+        """The result, or None."""
+        shape, dtype = rows.shape, rows.dtype
+        kept = self._kept.get((shape, dtype))
+        if kept is None:
+            kept = self._begin(rows)
+        if kept is None or not rows.flags.c_contiguous:
+            return None
+        memory = None
+        if state is not None:
+            memory = state.ready(self._rule(), shape[0], rows.size // shape[0], dtype)
+            if memory is None:
+                return None
+        if out is None:
+            result = np.empty(shape[1:], dtype)
+        elif type(out) is np.ndarray and out.shape == shape[1:] and out.dtype == dtype and out.flags.carray:
+            result = out
+        else:
+            return None
+        try:
+            ready = kept.pop()  # nobody else has it until it is back: the lock of the interpreter is open during the call
+        except IndexError:
+            ready = self._make(shape[0], rows.size // shape[0], type_of(rows))
+        status = _apply_prepared(ready.pointer, rows.ctypes.data, result.ctypes.data, round, memory)
+        kept.append(ready)
+        return result if status == 0 else None
+
+    def _make(self, rows: int, length: int, kind: Optional[int]) -> Handle:
+        def make(place: Any, *text: Any) -> int:
+            status: int = lib.reef_ffi_prepare(self._agg.pointer, place, rows, length, kind, *text)
+            return status
+
+        return Handle("reef_ffi_prepared_destroy", make, needs=[self._agg])
+
+    def _begin(self, rows: Array) -> Optional[list[Handle]]:
+        """A place for what this shape needs."""
+        if not 0 < rows.size <= self.NUMBERS or not rows.ndim or type_of(rows) not in (_library.F32, _library.F64):
+            return None
+        if len(self._kept) >= self.SHAPES:
+            self._kept = {}
+        return self._kept.setdefault((rows.shape, rows.dtype), [])
+
+
+_apply_prepared = lib.reef_ffi_prepared_apply
+
+
 class Rule:
     """A rule or a pipeline, ready to aggregate:
 
@@ -292,6 +371,9 @@ class Rule:
         context = _library.context(threads)
         self.handle = Handle("reef_agg_destroy", lib.reef_ffi_agg, spelled(text, "the rule"), context=context)
         self._given, self._threads = text, threads
+        self._name: Optional[str] = None  # and the traits, once they have been asked for
+        self._traits: Optional[tuple[str, ...]] = None
+        self._ready = Ready(self)
 
     def __reduce__(self) -> Any:
         """Pickled and copied by what it was made from."""
@@ -308,15 +390,17 @@ class Rule:
     @property
     def name(self) -> str:
         """The rule at the end of the pipeline, without parameters."""
-        return self.spec.split("|")[-1].split(":")[0].strip()
+        if self._name is None:
+            self._name = self.spec.split("|")[-1].split(":")[0].strip()
+        return self._name
 
     @property
     def traits(self) -> tuple[str, ...]:
         """Claims that hold for these parameters, see reef/rule.h."""
-        from ._kinds import _TRAITS
-
-        bits: int = lib.reef_agg_traits(self.handle.pointer)
-        return tuple(name for i, name in enumerate(_TRAITS) if bits >> i & 1)
+        if self._traits is None:
+            bits: int = lib.reef_agg_traits(self.handle.pointer)
+            self._traits = tuple(name for i, name in enumerate(_TRAITS) if bits >> i & 1)
+        return self._traits
 
     def tolerates(self, n: int) -> Optional[int]:
         """The most malicious rows among n that it tolerates by its own setting of f; None: it states none."""
@@ -330,7 +414,12 @@ class Rule:
                  copy: bool = False, state: Optional[State] = None, round: int = 0, self_row: int = -1,
                  ids: Optional[Sequence[Union[int, str]]] = None, step: float = 0) -> Any:
         """Aggregates rows; see reef.aggregate."""
+        if type(rows) is np.ndarray and weights is None and ids is None and not (report or shares) and self_row == -1 and step == 0:
+            quick = self._ready.apply(rows, out, state, round)
+            if quick is not None:
+                return quick
         batch, form = split(rows, copy)
+        step, round, self_row = check_step(step), operator.index(round), operator.index(self_row)
         keys = batch.used()
         results: dict[Hashable, Any] = {key: empty_like(batch.columns[key][0]) for key in batch.real}
         if out is not None:
@@ -394,6 +483,13 @@ def _elect(batch: Batch, weights: Optional[Array], told: Optional[Report]) -> di
     voting = np.ones(batch.count) if weights is None else weights.copy()
     voting[list(told.dropped)] = 0
     return batch.votes(voting, told.trust if batch.used() else None)
+
+
+def check_step(step: Any) -> float:
+    """Of its type alone; the library checks its range."""
+    if not isinstance(step, numbers.Real):
+        raise TypeError(f"step is {step!r:.40}, not a number")
+    return float(step)
 
 
 def _report_maker(rows: int) -> Any:

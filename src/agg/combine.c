@@ -340,8 +340,9 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
 {
     const reef_plan *plan = j->plan;
     rfi_worker *w = j->worker;
-    bool possible = plan->rule->span && !plan->rule->weigh && plan->agg->count == 1;
-    if (!possible) {
+    /* rows that were not chosen may have entries to count as left out */
+    bool possible = !plan->rule->weigh || plan->agg->nan != RFI_NAN_DROP_COORDINATE;
+    if (!plan->rule->span || plan->agg->count > 1 || !possible) {
         return -1;
     }
     rfi_rows_used(plan, w, from, j->m0, j->rows);
@@ -355,6 +356,7 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
                       .self = plan->self,
                       .tuned = j->tuned,
                       .floor = j->floor,
+                      .half_tol = plan->dtype == REEF_F32 ? RFI_HALF_TOL_F32 : RFI_HALF_TOL_F64,
                       .out = out_at(j, from),
                       .hard = w->hard,
                       .scratch = w->scratch,
@@ -364,7 +366,7 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
         span.rejected = w->rejected;
     }
     unsigned flush = rfi_flush_begin();
-    ptrdiff_t hard = plan->rule->span(plan->params, &span);
+    ptrdiff_t hard = j->share ? rfi_span_chosen(plan, w, j->share, &span) : plan->rule->span(plan->params, &span);
     rfi_flush_end(flush);
     for (ptrdiff_t l = 0; *reported && span.fair && hard >= 0 && l < span.n; l++) {
         span.share[l] += (double)(span.count - hard) * span.a[l];
@@ -458,8 +460,8 @@ static reef_status combine_mixed(const job *j, ptrdiff_t from, ptrdiff_t to)
             j->worker->rows_mixed[p] = j->worker->used[p];
         }
         bool reported = plan->report && !rfi_report_wants_shares(plan->report);
-        ptrdiff_t hard =
-            rfi_span_mixed(plan, j->worker, j->worker->rows_mixed, count, j->tuned, j->floor, out_at(j, m), &reported);
+        ptrdiff_t hard = rfi_span_mixed(plan, j->worker, j->worker->rows_mixed, count, j->share, j->tuned, j->floor,
+                                        out_at(j, m), &reported);
         status = hard < 0 ? combine_scalar(j, m, m + count) : finish_span(j, m, count, hard, reported);
     }
     return status;
@@ -468,7 +470,7 @@ static reef_status combine_mixed(const job *j, ptrdiff_t from, ptrdiff_t to)
 static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
 {
     assert(from < to && from / RFI_TILE == (to - 1) / RFI_TILE);
-    if (j->plan->wide) {
+    if (j->plan->wide && j->plan->rule->span) {
         return combine_mixed(j, from, to);
     }
     const reef_plan *plan = j->plan;

@@ -67,6 +67,9 @@ ptrdiff_t rfi_plan_dropped(const reef_plan *plan);
 bool rfi_plan_uses(const reef_plan *plan, ptrdiff_t row);
 /* Coordinates at whose multiples ranks may cut a segment. */
 ptrdiff_t rfi_plan_unit(const reef_plan *plan, bool report);
+/* Least number of coordinates, or a multiple of it, that may be a step of rfi_drive: where every coordinate stands for itself, so few that
+ * the numbers of some dozen rows stay in the first cache; else reef_plan_piece. */
+ptrdiff_t rfi_plan_step(const reef_plan *plan, bool report);
 /* True if the shares of every coordinate are to be kept. */
 bool rfi_report_wants_shares(const reef_report *report);
 /* The Gram matrix that the last aggregation was decided by, for plans of a rule that weighs whole rows and has no pre-aggregators: K x K,

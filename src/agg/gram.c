@@ -80,7 +80,7 @@ static ptrdiff_t padded(const gram_piece *piece)
 /* Points beside the rows, as seen from the medians: the origin is -mu, the remembered centre v - mu. False if one is beyond `largest`. */
 static bool centre_extra_points(const reef_plan *plan, rfi_worker *worker, const gram_piece *piece, double largest)
 {
-    double *next = worker->centred_rows + plan->n_raw * RFI_GRAM_STRIDE;
+    double *next = worker->centred_rows + rfi_space_rows(plan, piece->space) * RFI_GRAM_STRIDE;
     for (int extra = 0; extra < 2; extra++) {
         if (!(extra ? piece->space->centre : piece->space->origin)) {
             continue;
@@ -113,17 +113,20 @@ static void pad_chunk(double *centred, ptrdiff_t points, const gram_piece *piece
 }
 
 /* The points of a chunk by kernels, in double precision; false if it must be done by the scalar code (non-finite or extreme values). */
-static bool gram_double(reef_plan *plan, rfi_worker *worker, const gram_piece *piece)
+static bool gram_double(reef_plan *plan, rfi_worker *worker, const rfi_kernels *kernels, const gram_piece *piece)
 {
     double largest = 0;
     ptrdiff_t points = rfi_space_points(plan, piece->space);
-    rfi_span span = {.rows = worker->used, .n = plan->n_raw, .count = piece->count, .scratch = worker->scratch};
-    if (!plan->kernels->centre(&span, worker->centred_rows, RFI_GRAM_STRIDE, worker->medians, &largest) ||
+    rfi_span span = {.rows = worker->used,
+                     .n = rfi_space_rows(plan, piece->space),
+                     .count = piece->count,
+                     .scratch = worker->scratch};
+    if (!kernels->centre(&span, worker->centred_rows, RFI_GRAM_STRIDE, worker->medians, &largest) ||
         !in_gram_range(largest) || !centre_extra_points(plan, worker, piece, 0x1p+500)) {
         return false;
     }
     pad_chunk(worker->centred_rows, points, piece);
-    plan->kernels->gram(worker->centred_rows, RFI_GRAM_STRIDE, points, padded(piece), rfi_treesum_leaf(&worker->gram));
+    kernels->gram(worker->centred_rows, RFI_GRAM_STRIDE, points, padded(piece), rfi_treesum_leaf(&worker->gram));
     return true;
 }
 
@@ -243,18 +246,32 @@ static bool gram_single(reef_plan *plan, rfi_worker *worker, const gram_piece *p
     return true;
 }
 
+static bool is_mixed(const reef_plan *plan, const rfi_space *space)
+{
+    return space->mixed && plan->agg->count > 1;
+}
+
+/* Behind pre-aggregators: of the mixed rows, which are made in double precision. */
+static bool gram_mixed(reef_plan *plan, rfi_worker *worker, const gram_piece *piece)
+{
+    for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
+        worker->rows_mixed[p] = worker->used[p];
+    }
+    return rfi_mix_rows(plan, worker, worker->rows_mixed, piece->count) && gram_double(plan, worker, plan->wide, piece);
+}
+
 /* One chunk by the kernels; false if the scalar code must do it. *single: single precision is worth trying. */
 static bool gram_fast(reef_plan *plan, rfi_worker *worker, const gram_piece *piece, ptrdiff_t m0,
                       const void *const *rows, bool *single)
 {
-    bool raw = !piece->space->mixed || plan->agg->count == 1;
-    if (!plan->kernels || !raw) {
+    bool raw = !is_mixed(plan, piece->space);
+    if (!plan->kernels || (!raw && !plan->wide)) {
         return false;
     }
     rfi_rows_used(plan, worker, piece->m, m0, rows);
     unsigned flush = rfi_flush_begin();
-    *single = *single && gram_single(plan, worker, piece);
-    bool done = *single || gram_double(plan, worker, piece);
+    *single = raw && *single && gram_single(plan, worker, piece);
+    bool done = *single || (raw ? gram_double(plan, worker, plan->kernels, piece) : gram_mixed(plan, worker, piece));
     rfi_flush_end(flush);
     return done;
 }
@@ -264,8 +281,9 @@ void rfi_gram_tile(reef_plan *plan, rfi_worker *worker, const rfi_space *space, 
 {
     assert(count >= 1 && count <= RFI_TILE && m >= m0 && m + count <= plan->m.lengths[segment]);
     bool single = plan->kernels && plan->kernels->gram_single && plan->n_raw >= FEWEST_SINGLE;
-    for (ptrdiff_t at = m; at < m + count; at += RFI_GRAM_CHUNK) {
-        ptrdiff_t end = m + count - at < RFI_GRAM_CHUNK ? m + count : at + RFI_GRAM_CHUNK;
+    ptrdiff_t chunk = is_mixed(plan, space) ? RFI_MIX_CHUNK : RFI_GRAM_CHUNK;
+    for (ptrdiff_t at = m; at < m + count; at += chunk) {
+        ptrdiff_t end = m + count - at < chunk ? m + count : at + chunk;
         gram_piece piece = {space, segment, at, end - at};
         if (gram_fast(plan, worker, &piece, m0, rows, &single)) {
             continue;

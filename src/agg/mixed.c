@@ -3,23 +3,18 @@
 #include "agg/plan.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 
-static void widen(const reef_plan *plan, const void *row, ptrdiff_t count, double *to)
-{
-    for (ptrdiff_t t = 0; t < count; t++) {
-        to[t] = rfi_load(plan->dtype, row, t);
-    }
-}
-
 /* Mixed row k: a sum of raw rows, the rest of its weight being that of the origin. False: some value is not finite or extreme. */
-static bool mix_row(const reef_plan *plan, rfi_worker *w, ptrdiff_t k, ptrdiff_t count, double *to)
+static bool mix_row(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t k, ptrdiff_t count,
+                    double *to)
 {
     const double *c = plan->m.matrix + k * (plan->rows + 1);
     ptrdiff_t terms = 0;
     for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
         if (c[p] > 0) {
-            w->used[terms] = w->mixed + p * RFI_MIX_CHUNK;
+            w->used[terms] = rows[p];
             w->used_weights[terms++] = c[p];
         }
     }
@@ -35,14 +30,50 @@ static bool mix_row(const reef_plan *plan, rfi_worker *w, ptrdiff_t k, ptrdiff_t
                            .out = to,
                            .scratch = w->scratch,
                            .hard = w->hard};
-    return plan->wide->sum(&span) == 0;
+    return plan->kernels->sum_wide(&span);
 }
 
-static void narrow(const reef_plan *plan, const double *from, ptrdiff_t count, void *out)
+/* Asks for the next chunk of raw rows, which need not exist: those from `from` on, before `to`. */
+static void look_ahead(const reef_plan *plan, const void *const *rows, ptrdiff_t from, ptrdiff_t to)
 {
-    for (ptrdiff_t t = 0; t < count; t++) {
-        rfi_store(plan->dtype, out, t, from[t]);
+    const ptrdiff_t line = 64;
+    ptrdiff_t bytes = RFI_MIX_CHUNK * (ptrdiff_t)rfi_dtype_size(plan->dtype);
+    for (ptrdiff_t p = from; p < to; p++) {
+        uintptr_t next = (uintptr_t)rows[p] + (uintptr_t)bytes;
+        for (ptrdiff_t at = 0; at < bytes; at += line) {
+            __builtin_prefetch((const void *)(next + (uintptr_t)at), 0, 2);
+        }
     }
+}
+
+bool rfi_mix_rows(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t count)
+{
+    bool usable = true;
+    assert(count >= 1 && count <= RFI_MIX_CHUNK && plan->wide);
+    for (ptrdiff_t k = 0; usable && k < plan->n_mixed; k++) {
+        if (count == RFI_MIX_CHUNK) {
+            look_ahead(plan, rows, plan->n_raw * k / plan->n_mixed, plan->n_raw * (k + 1) / plan->n_mixed);
+        }
+        usable = mix_row(plan, w, rows, k, count, w->mixed + k * RFI_MIX_CHUNK);
+    }
+    for (ptrdiff_t k = 0; k < plan->n_mixed; k++) {
+        w->used[k] = w->mixed + k * RFI_MIX_CHUNK;
+    }
+    return usable;
+}
+
+static void narrow(const reef_plan *plan, const double *restrict from, ptrdiff_t count, void *out)
+{
+    assert(count <= RFI_MIX_CHUNK);
+    if (plan->dtype == REEF_F64) {
+        memcpy(out, from, (size_t)count * sizeof *from);
+        return;
+    }
+    float numbers[RFI_MIX_CHUNK];
+    for (ptrdiff_t t = 0; t < count; t++) {
+        numbers[t] = (float)from[t];
+    }
+    memcpy(out, numbers, (size_t)count * sizeof *numbers);
 }
 
 /* Coordinates at which no mixed row that a raw row is part of has a share. */
@@ -126,23 +157,13 @@ static ptrdiff_t solve_span(const reef_plan *plan, rfi_worker *w, reef_span *spa
     return hard;
 }
 
-ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t count, double tuned,
-                         double floor, void *out, bool *reported)
+ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t count,
+                         const double *share, double tuned, double floor, void *out, bool *reported)
 {
     assert(count >= 1 && count <= RFI_MIX_CHUNK && plan->wide);
-    double *mixed = w->mixed + plan->n_raw * RFI_MIX_CHUNK;
-    double *result = w->mixed + 2 * plan->rows * RFI_MIX_CHUNK;
-    bool usable = true;
+    double *result = w->mixed + plan->rows * RFI_MIX_CHUNK;
     unsigned flush = rfi_flush_begin();
-    for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
-        widen(plan, rows[p], count, w->mixed + p * RFI_MIX_CHUNK);
-    }
-    for (ptrdiff_t k = 0; usable && k < plan->n_mixed; k++) {
-        usable = mix_row(plan, w, k, count, mixed + k * RFI_MIX_CHUNK);
-    }
-    for (ptrdiff_t k = 0; k < plan->n_mixed; k++) {
-        w->used[k] = mixed + k * RFI_MIX_CHUNK;
-    }
+    bool usable = rfi_mix_rows(plan, w, rows, count);
     reef_span span = {.rows = w->used,
                       .a = plan->m.mixed_weights,
                       .equal = plan->equal_mixed,
@@ -152,11 +173,18 @@ ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const
                       .self = -1,
                       .tuned = tuned,
                       .floor = floor,
+                      .mixed = true,
                       .out = result,
                       .hard = w->hard,
                       .scratch = w->scratch,
                       .kernels = plan->wide};
-    ptrdiff_t hard = usable ? solve_span(plan, w, &span, reported) : -1;
+    ptrdiff_t hard = -1;
+    if (usable && share) {
+        hard = rfi_span_chosen(plan, w, share, &span);
+        *reported = false;
+    } else if (usable) {
+        hard = solve_span(plan, w, &span, reported);
+    }
     rfi_flush_end(flush);
     if (hard >= 0) {
         narrow(plan, result, count, out);

@@ -182,7 +182,7 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     bool sketches = plan->recalls && plan->recall.sketches;
     w->room = rfi_arena_take(arena, sketches ? k : 0, RFI_RESIDUAL_ROOM(1) + 1 + RFI_SKETCH_GROUP, sizeof(double));
     w->signs = rfi_arena_take(arena, sketches ? RFI_SPAN_MAX : 0, 1, sizeof(double));
-    w->mixed = rfi_arena_take(arena, plan->wide ? 2 * k + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
+    w->mixed = rfi_arena_take(arena, plan->wide ? k + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
     w->mixed_sums = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(double));
     w->mixed_none = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(int64_t));
     w->none_at = rfi_arena_take(arena, plan->wide ? k + 1 : 0, RFI_MIX_CHUNK, 1);
@@ -200,6 +200,9 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->where = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
     w->work = rfi_arena_take(arena, k, 4, sizeof(double));
     w->index = rfi_arena_take(arena, k, 2, sizeof(ptrdiff_t));
+    bool chooses = fast && plan->rule->weigh && plan->rule->span;
+    w->chosen_sums = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(double));
+    w->chosen_rejected = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(int64_t));
     w->scales = rfi_arena_take(arena, plan->rule->relative_floor ? RFI_TILE : 0, 1, sizeof(double));
     w->gram.memory = rfi_arena_take(arena, rfi_treesum_rows(gram_levels), packed, sizeof(double));
     w->trust.memory = rfi_arena_take(arena, tree, k + 1, sizeof(double));
@@ -262,7 +265,8 @@ static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_sha
     plan->dtype = shape->dtype;
     plan->worker_count = shape->workers ? shape->workers : rfi_context_workers(agg->context);
     plan->kernels = rfi_kernels_find(plan->dtype == REEF_F32);
-    bool mixes = agg->count > 1 && plan->rule->span && !plan->rule->weigh && agg->nan != RFI_NAN_DROP_COORDINATE;
+    bool looks = plan->rule->span || plan->rule->weigh; /* at mixed rows */
+    bool mixes = agg->count > 1 && looks && agg->nan != RFI_NAN_DROP_COORDINATE;
     plan->wide = plan->kernels && mixes ? rfi_kernels_find(false) : NULL;
     plan->needs = plan->rule->needs ? plan->rule->needs(plan->params) : 0;
     plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
@@ -413,9 +417,19 @@ ptrdiff_t reef_plan_piece(const reef_plan *plan)
     return plan->piece;
 }
 
+/* Whether nothing is summed, solved or scaled beyond a coordinate. */
+static bool stands_alone(const reef_plan *plan, bool report)
+{
+    return plan->passes == 0 && plan->scope <= 0 && !plan->rule->relative_floor && !report;
+}
+
 ptrdiff_t rfi_plan_unit(const reef_plan *plan, bool report)
 {
-    /* nothing is summed, solved or scaled beyond a coordinate */
-    bool anywhere = plan->passes == 0 && plan->scope <= 0 && !plan->rule->relative_floor && !report;
-    return anywhere ? RFI_TILE : plan->grain;
+    return stands_alone(plan, report) ? RFI_TILE : plan->grain;
+}
+
+ptrdiff_t rfi_plan_step(const reef_plan *plan, bool report)
+{
+    enum { FEW = 512 };
+    return stands_alone(plan, report) ? FEW : plan->piece;
 }

@@ -60,27 +60,28 @@ typedef struct rfi_worker {
     bool *close;             /* K + 2: such points */
     double *room;            /* for sketches of residuals: RFI_RESIDUAL_ROOM(K), and one set of sums */
     double *signs;           /* RFI_SPAN_MAX, with it */
-    double
-        *mixed; /* (2 K + 1) x RFI_MIX_CHUNK: raw rows, mixed rows and the result, for rules behind pre-aggregators */
-    double *mixed_sums;     /* K, with it: sums of the shares of mixed rows */
-    int64_t *mixed_none;    /* K: numbers of coordinates at which they have none */
-    unsigned char *none_at; /* (K + 1) x RFI_MIX_CHUNK: where that is; and the same for a raw row */
-    double *tile;           /* RFI_CHUNK columns of K raw values */
-    bool *hole;             /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
-    double *points;         /* K + 2 values of one column of a space */
-    bool *gap;              /* K: mixed row has no value at this column */
-    double *refill;         /* K: factor by which the rest of a mixed row stands in for its holes */
-    double *centred;        /* (K + 2) x RFI_CHUNK, for Gram sums */
-    double *share;          /* K + 2: effective weights on the points of the rule's space */
-    double *raw_share;      /* K + 1: effective weights on raw rows, and on origin or centre together */
-    double *x;              /* K: values handed to the column rule */
-    double *a;              /* K: their weights */
-    double *x_share;        /* K: its answer */
-    ptrdiff_t *where;       /* K: which point each value is */
-    double *work;           /* 4 K, for the rule */
-    ptrdiff_t *index;       /* 2 K, for the rule */
-    double *scales;         /* RFI_TILE, for scale floors relative to a tile */
-    double *block_gram;     /* (K+2)^2 and, for shares solved inside combine, what solve needs */
+    double *mixed;           /* (K + 1) x RFI_MIX_CHUNK: mixed rows and the result, for rules behind pre-aggregators */
+    double *mixed_sums;      /* K, with it: sums of the shares of mixed rows */
+    int64_t *mixed_none;     /* K: numbers of coordinates at which they have none */
+    unsigned char *none_at;  /* (K + 1) x RFI_MIX_CHUNK: where that is; and the same for a raw row */
+    double *tile;            /* RFI_CHUNK columns of K raw values */
+    bool *hole;              /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
+    double *points;          /* K + 2 values of one column of a space */
+    bool *gap;               /* K: mixed row has no value at this column */
+    double *refill;          /* K: factor by which the rest of a mixed row stands in for its holes */
+    double *centred;         /* (K + 2) x RFI_CHUNK, for Gram sums */
+    double *share;           /* K + 2: effective weights on the points of the rule's space */
+    double *raw_share;       /* K + 1: effective weights on raw rows, and on origin or centre together */
+    double *x;               /* K: values handed to the column rule */
+    double *a;               /* K: their weights */
+    double *x_share;         /* K: its answer */
+    ptrdiff_t *where;        /* K: which point each value is */
+    double *work;            /* 4 K, for the rule */
+    ptrdiff_t *index;        /* 2 K, for the rule */
+    double *chosen_sums;     /* K: the report on rows that were chosen (chosen.c), and the next */
+    int64_t *chosen_rejected;
+    double *scales;     /* RFI_TILE, for scale floors relative to a tile */
+    double *block_gram; /* (K+2)^2 and, for shares solved inside combine, what solve needs */
     double *block_share;
     double *solve_work;
     ptrdiff_t *solve_index;
@@ -249,9 +250,15 @@ void rfi_state_commit(reef_state *state);
 /* What a state remembers of senders; NULL if it does not. */
 rfi_senders *rfi_state_senders(const reef_state *state);
 
+/* Mixed rows of at most RFI_MIX_CHUNK coordinates, by kernels: worker->used then points to them, float64 whatever the rows are (mixed.c).
+ * `rows` point to the first coordinate, and may not be worker->used. False if some value is not finite. */
+bool rfi_mix_rows(const reef_plan *plan, rfi_worker *worker, const void *const *rows, ptrdiff_t count);
 /* An elementwise rule on the mixed rows of at most RFI_MIX_CHUNK coordinates, by kernels (mixed.c). `rows` point to the first of them.
- * *reported: trust is wanted, and after the call whether it was given. Returns the number of hard coordinates, or -1: nothing done. */
+ * share: of a rule that chooses mixed rows, NULL: it has all. *reported: trust is wanted, and after the call whether it was given. Returns the number of hard coordinates, or -1: nothing done. */
 ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *worker, const void *const *rows, ptrdiff_t count,
-                         double tuned, double floor, void *out, bool *reported);
+                         const double *share, double tuned, double floor, void *out, bool *reported);
+/* The rule's fast path on those of the span's rows, in worker->used, that have a share (chosen.c); as `span` of the rule, but the report is
+ * on all rows. */
+ptrdiff_t rfi_span_chosen(const reef_plan *plan, rfi_worker *worker, const double *share, reef_span *span);
 
 #endif

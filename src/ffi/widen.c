@@ -5,19 +5,30 @@
 #include "agg/driver.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/pool.h"
 #include "io/precision.h"
 #include "num/kernels/halves.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
+
+/* Below this many numbers waking other threads costs more than it saves. */
+static const ptrdiff_t parallel_numbers = (ptrdiff_t)1 << 19;
+
+/* What one worker has under way. */
+typedef struct widening_room {
+    unsigned char *raw;  /* one piece, of the type of the segment under way */
+    unsigned char *wide; /* rows x piece, of the plan's type */
+    unsigned char *out;  /* one piece */
+} widening_room;
 
 typedef struct widening {
     const rfi_ffi_job *job;
     ptrdiff_t piece;
+    ptrdiff_t workers;
     size_t width;        /* bytes of a number of the plan's type */
-    unsigned char *raw;  /* one piece, of the type of the segment under way */
-    unsigned char *wide; /* rows x piece, of the plan's type */
-    unsigned char *out;  /* one piece */
+    widening_room *room; /* workers */
 } widening;
 
 static rfi_type type_of(int type)
@@ -28,30 +39,49 @@ static rfi_type type_of(int type)
     return types[type];
 }
 
-static void widen(const widening *w, rfi_type type, ptrdiff_t count, unsigned char *to)
+static void widen(const widening *w, rfi_type type, const void *raw, ptrdiff_t count, unsigned char *to)
 {
     if (w->job->dtype == REEF_F64) {
-        rfi_widen_to_f64(type, w->raw, count, (double *)(void *)to);
-    } else if (type != RFI_F16 ||
-               !rfi_halves_widen((const uint16_t *)(const void *)w->raw, count, (float *)(void *)to)) {
-        rfi_widen_to_f32(type, w->raw, count, (float *)(void *)to);
+        rfi_widen_to_f64(type, raw, count, (double *)(void *)to);
+    } else if (type != RFI_F16 || !rfi_halves_widen(raw, count, (float *)(void *)to)) {
+        rfi_widen_to_f32(type, raw, count, (float *)(void *)to);
     }
 }
 
-static void narrow(const widening *w, rfi_type type, ptrdiff_t count)
+static void narrow(const widening *w, rfi_type type, const widening_room *room, ptrdiff_t count)
 {
     if (w->job->dtype == REEF_F64) {
-        rfi_narrow_from_f64(type, (const double *)(const void *)w->out, count, w->raw);
+        rfi_narrow_from_f64(type, (const double *)(const void *)room->out, count, room->raw);
     } else {
-        rfi_narrow_from_f32(type, (const float *)(const void *)w->out, count, w->raw);
+        rfi_narrow_from_f32(type, (const float *)(const void *)room->out, count, room->raw);
     }
 }
 
-/* Pieces of the plan's own type are read where they are; the caller's memory need not be aligned. */
+/* The caller's memory need not be aligned; what is not is copied. */
+static const void *aligned(const widening_room *room, const unsigned char *row, ptrdiff_t count, size_t width)
+{
+    if ((uintptr_t)row % width == 0) {
+        return row;
+    }
+    memcpy(room->raw, row, (size_t)count * width);
+    return room->raw;
+}
+
+/* Asks for what comes after a piece, which need not exist: as many bytes, so that they are there when it is their turn. */
+static void look_ahead(const unsigned char *row, size_t bytes)
+{
+    const size_t line = 64;
+    for (size_t at = 0; at < bytes; at += line) {
+        __builtin_prefetch((const void *)((uintptr_t)row + bytes + at), 0, 2);
+    }
+}
+
+/* Pieces of the plan's own type are read where they are. */
 static reef_status read_piece(void *user, const rfi_stretch *at, const void **rows, reef_error *error)
 {
     const widening *w = user;
     const rfi_ffi_job *job = w->job;
+    const widening_room *room = &w->room[at->worker];
     rfi_type type = type_of(job->types[at->segment]);
     size_t width = rfi_type_size(type);
     ptrdiff_t count = at->m1 - at->m0;
@@ -59,11 +89,12 @@ static reef_status read_piece(void *user, const rfi_stretch *at, const void **ro
     assert(count >= 1 && count <= w->piece && width <= w->width && at->m1 <= job->lengths[at->segment]);
     for (ptrdiff_t l = 0; l < job->rows; l++) {
         const unsigned char *row = job->data[at->segment * job->rows + l];
-        unsigned char *to = w->wide + (size_t)(l * w->piece) * w->width;
-        rows[l] = row + (size_t)at->m0 * width;
+        unsigned char *to = room->wide + (size_t)(l * w->piece) * w->width;
+        row += (size_t)at->m0 * width;
+        rows[l] = row;
         if (!rfi_ffi_is_plain(job, at->segment)) {
-            memcpy(w->raw, rows[l], (size_t)count * width);
-            widen(w, type, count, to);
+            look_ahead(row, (size_t)count * width);
+            widen(w, type, aligned(room, row, count, width), count, to);
             rows[l] = to;
         }
     }
@@ -79,7 +110,7 @@ static unsigned char *out_at(const widening *w, const rfi_stretch *at)
 static void *place(void *user, const rfi_stretch *at)
 {
     const widening *w = user;
-    return rfi_ffi_is_plain(w->job, at->segment) ? out_at(w, at) : w->out;
+    return rfi_ffi_is_plain(w->job, at->segment) ? out_at(w, at) : w->room[at->worker].out;
 }
 
 static reef_status write_piece(void *user, const rfi_stretch *at, reef_error *error)
@@ -87,19 +118,25 @@ static reef_status write_piece(void *user, const rfi_stretch *at, reef_error *er
     const widening *w = user;
     rfi_type type = type_of(w->job->types[at->segment]);
     (void)error;
-    assert(at->m1 - at->m0 <= w->piece && at->worker == 0); /* one piece at a time */
+    assert(at->m1 - at->m0 <= w->piece && at->worker < w->workers);
     if (!rfi_ffi_is_plain(w->job, at->segment)) {
-        narrow(w, type, at->m1 - at->m0);
-        memcpy(out_at(w, at), w->raw, (size_t)(at->m1 - at->m0) * rfi_type_size(type));
+        const widening_room *room = &w->room[at->worker];
+        narrow(w, type, room, at->m1 - at->m0);
+        memcpy(out_at(w, at), room->raw, (size_t)(at->m1 - at->m0) * rfi_type_size(type));
     }
     return REEF_OK;
 }
 
 static void lay_out(widening *w, rfi_arena *arena)
 {
-    w->raw = rfi_arena_take(arena, w->piece, 1, w->width);
-    w->wide = rfi_arena_take(arena, w->job->rows, w->piece, w->width);
-    w->out = rfi_arena_take(arena, w->piece, 1, w->width);
+    w->room = rfi_arena_take(arena, w->workers, 1, sizeof *w->room);
+    for (ptrdiff_t i = 0; i < w->workers; i++) {
+        widening_room measured;
+        widening_room *room = w->room ? &w->room[i] : &measured;
+        room->raw = rfi_arena_take(arena, w->piece, 1, w->width);
+        room->wide = rfi_arena_take(arena, w->job->rows, w->piece, w->width);
+        room->out = rfi_arena_take(arena, w->piece, 1, w->width);
+    }
 }
 
 static reef_status run(widening *w, reef_plan *plan, const reef_input *input, reef_report *report, reef_error *error)
@@ -109,15 +146,21 @@ static reef_status run(widening *w, reef_plan *plan, const reef_input *input, re
     for (ptrdiff_t s = 0; s < w->job->segments; s++) { /* no more than the longest tensor needs */
         w->piece = w->job->lengths[s] > w->piece ? w->job->lengths[s] : w->piece;
     }
-    w->piece = reef_plan_piece(plan) < w->piece ? reef_plan_piece(plan) : w->piece;
+    ptrdiff_t step = rfi_plan_step(plan, report != NULL);
+    w->piece = step < w->piece ? step : w->piece;
     lay_out(w, &measure);
     void *memory = measure.overflow ? NULL : rfi_allocate(context, (size_t)measure.used + RFI_ALIGNMENT);
     if (!memory) {
         return rfi_fail(error, REEF_E_NOMEM, "not enough memory to widen %td rows", w->job->rows);
     }
     lay_out(w, &(rfi_arena){.base = rfi_align(memory)});
-    const rfi_drive drive = {
-        .plan = plan, .user = w, .read = read_piece, .place = place, .write = write_piece, .step = w->piece};
+    const rfi_drive drive = {.plan = plan,
+                             .user = w,
+                             .read = read_piece,
+                             .place = place,
+                             .write = write_piece,
+                             .workers = w->workers,
+                             .step = w->piece};
     reef_status status = reef_plan_begin(plan, input, report, error);
     if (status == REEF_OK) {
         status = rfi_drive_run(&drive, error);
@@ -126,13 +169,30 @@ static reef_status run(widening *w, reef_plan *plan, const reef_input *input, re
     return status;
 }
 
+/* All that the context has, unless there is little to do. Whether lengths are sane is for the plan to say. */
+static ptrdiff_t workers_for(const rfi_ffi_job *job)
+{
+    ptrdiff_t workers = rfi_context_workers(rfi_agg_context(job->agg));
+    ptrdiff_t numbers = 0;
+    for (ptrdiff_t s = 0; s < job->segments; s++) {
+        ptrdiff_t product = 0;
+        if (!rfi_mul(job->lengths[s], job->rows, &product) || !rfi_add(numbers, product, &numbers)) {
+            return 1;
+        }
+    }
+    return numbers < parallel_numbers || workers < 1 ? 1 : (workers > 4096 ? 4096 : workers);
+}
+
 reef_status rfi_ffi_widened(const rfi_ffi_job *job, const reef_input *input, reef_report *report, reef_error *error)
 {
     reef_plan *plan = NULL;
     assert(job->rows >= 1 && job->segments >= 1);
-    widening w = {.job = job, .width = rfi_dtype_size(job->dtype)};
-    reef_shape shape = {
-        .rows = job->rows, .segments = job->segments, .lengths = job->lengths, .dtype = job->dtype, .workers = 1};
+    widening w = {.job = job, .workers = workers_for(job), .width = rfi_dtype_size(job->dtype)};
+    reef_shape shape = {.rows = job->rows,
+                        .segments = job->segments,
+                        .lengths = job->lengths,
+                        .dtype = job->dtype,
+                        .workers = w.workers};
     reef_status status = reef_plan_create(&plan, job->agg, &shape, error);
     if (status == REEF_OK) {
         status = run(&w, plan, input, report, error);

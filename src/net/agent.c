@@ -200,6 +200,7 @@ reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
                             .model = reef_member_model(a->member),
                             .record = record,
                             .combine = combine,
+                            .file = rfi_epoch_offered,
                             .user = a,
                             .echo = echoes(a, witnesses)};
     setup.window.count = rfi_roster_neighbours(&a->roster, a->place, neighbours, &setup.window.own_weight);
@@ -334,6 +335,7 @@ void rfi_agent_close(rfi_agent *a, bool goodbye)
     rfi_roster_free(&a->roster);
     rfi_runfile_free(&a->file);
     rfi_runfile_free(&a->next);
+    rfi_file_free(NULL, &a->next_bytes);
     rfi_unlock(&a->secret, sizeof a->secret);
     if (a->lock >= 0) {
         (void)close(a->lock);

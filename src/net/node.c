@@ -278,7 +278,11 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
         }
         break;
     case RFI_MESSAGE_DATA:
-        if (topic->kind == RFI_TOPIC_CHUNK) {
+        if (topic->kind == RFI_TOPIC_FILE) {
+            if (node->setup.file) {
+                node->setup.file(node->setup.user, message->bytes, message->size, now);
+            }
+        } else if (topic->kind == RFI_TOPIC_CHUNK) {
             (void)rfi_window_chunk(node->window, topic->agent, message->bytes, message->size);
         } else if (!own) {
             take_frame(node, message, now);

@@ -342,6 +342,69 @@ static void votes(void **state)
     assert_int_equal(reef_ffi_vote(PTRDIFF_MAX, 2, 4, data, NULL, NULL, out, text, sizeof text), REEF_E_NOMEM);
 }
 
+/* Prepared calls give what the others give, round by round, with memory and without; each part is refused where it is wrong. */
+static void prepared_is_the_same(void **state)
+{
+    static const char *const kinds[] = {"ref", "bucketing:s=2 | median", "vref", "mref"};
+    enum { K = 5, M = 6 };
+    float rows[K][M];
+    const void *data[K];
+    char text[ROOM] = "";
+    const ptrdiff_t length = M;
+    (void)state;
+    for (ptrdiff_t i = 0; i < K * M; i++) {
+        rows[i / M][i % M] = (float)((i * 37) % 11) + (float)(i / M);
+        data[i / M] = rows[i / M];
+    }
+    for (size_t s = 0; s < COUNT(kinds); s++) {
+        reef_agg *agg = NULL;
+        reef_state *memories[2] = {NULL, NULL};
+        reef_ffi_prepared *prepared = NULL;
+        float out[2][M];
+        assert_int_equal(reef_ffi_agg(NULL, &agg, kinds[s], text, sizeof text), REEF_OK);
+        assert_int_equal(reef_ffi_state(agg, &memories[0], K, 1, &length, REEF_FFI_F32, text, sizeof text), REEF_OK);
+        assert_int_equal(reef_ffi_state(agg, &memories[1], K, 1, &length, REEF_FFI_F32, text, sizeof text), REEF_OK);
+        assert_int_equal(reef_ffi_prepare(agg, &prepared, K, M, REEF_FFI_F32, text, sizeof text), REEF_OK);
+        for (int64_t round = 0; round < 4; round++) {
+            void *place = out[0];
+            assert_int_equal(reef_ffi_apply(agg, K, 1, &length, singles, data, &place, NULL, -1, round, memories[0],
+                                            NULL, text, sizeof text),
+                             REEF_OK);
+            assert_int_equal(reef_ffi_prepared_apply(prepared, rows, out[1], round, memories[1]), REEF_OK);
+            assert_memory_equal(out[0], out[1], sizeof out[0]);
+        }
+        assert_int_equal(reef_ffi_prepared_apply(prepared, rows, rows[2], 0, NULL), REEF_E_ARG); /* it overlaps */
+        assert_int_equal(reef_ffi_prepared_apply(prepared, rows, NULL, 0, NULL), REEF_E_ARG);
+        assert_int_equal(reef_ffi_prepared_apply(prepared, NULL, out, 0, NULL), REEF_E_ARG);
+        reef_ffi_prepared_destroy(&prepared);
+        assert_null(prepared);
+        reef_state_destroy(&memories[0]);
+        reef_state_destroy(&memories[1]);
+        reef_agg_destroy(&agg);
+    }
+    reef_ffi_prepared_destroy(&(reef_ffi_prepared *){NULL});
+    assert_int_equal(reef_ffi_prepared_apply(NULL, rows, rows, 0, NULL), REEF_E_ARG);
+}
+
+static void prepared_refuses(void **state)
+{
+    reef_agg *agg = NULL;
+    reef_ffi_prepared *prepared = NULL;
+    char text[ROOM] = "";
+    (void)state;
+    assert_int_equal(reef_ffi_agg(NULL, &agg, "mean", text, sizeof text), REEF_OK);
+    assert_int_equal(reef_ffi_prepare(NULL, &prepared, 3, 4, REEF_FFI_F32, text, sizeof text), REEF_E_ARG);
+    assert_int_equal(reef_ffi_prepare(agg, NULL, 3, 4, REEF_FFI_F32, text, sizeof text), REEF_E_ARG);
+    assert_int_equal(reef_ffi_prepare(agg, &prepared, 0, 4, REEF_FFI_F32, text, sizeof text), REEF_E_ARG);
+    assert_int_equal(reef_ffi_prepare(agg, &prepared, 3, 0, REEF_FFI_F32, text, sizeof text), REEF_E_ARG);
+    assert_int_equal(reef_ffi_prepare(agg, &prepared, 3, 4, REEF_FFI_F16, text, sizeof text), REEF_E_ARG);
+    assert_non_null(strstr(text, "number type"));
+    assert_int_equal(reef_ffi_prepare(agg, &prepared, 3, PTRDIFF_MAX, REEF_FFI_F64, text, sizeof text),
+                     REEF_E_OVERFLOW);
+    assert_null(prepared);
+    reef_agg_destroy(&agg);
+}
+
 /* Rows 0 to 3 are near each other, 4 is far, 5 too far for its square, 6 holds NaN. */
 static void gram_is_robust(void **state)
 {
@@ -481,6 +544,8 @@ int main(void)
         cmocka_unit_test(failing_allocations),
         cmocka_unit_test(each_tensor_keeps_its_type),
         cmocka_unit_test(votes),
+        cmocka_unit_test(prepared_is_the_same),
+        cmocka_unit_test(prepared_refuses),
         cmocka_unit_test(gram_is_robust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

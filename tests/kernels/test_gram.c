@@ -234,6 +234,7 @@ static const gram_case cases[] = {
     {"clip | mean", false},
     {"clip:c=3 | vref", false},
     {"bucketing | krum", false},
+    {"bucketing | vref", false},
 };
 
 typedef struct tally {

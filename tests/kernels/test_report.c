@@ -119,6 +119,7 @@ static const char *const specs[] = {
     "clip | mean",
     "clip:c=3 | geomed",
     "bucketing | krum",
+    "bucketing | bulyan",
     "nnm | vref",
     "huber:c=1000", /* equal shares in every coordinate: their sums must not drift */
     "ref:c=100000",

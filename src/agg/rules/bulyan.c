@@ -3,6 +3,7 @@
  * 1. theta = n - 2 f rows are chosen one after the other by Krum among those not yet chosen.
  * 2. At each coordinate the theta - 2 f chosen values nearest to their median are averaged.
  * With few rows left a Krum score still sums at least one distance. f = 0 is the mean. */
+#include "agg/rules/fast.h"
 #include "agg/rules/krum.h"
 #include "agg/rules/rules.h"
 
@@ -66,13 +67,29 @@ static reef_status bulyan_weigh(const void *params, const reef_points *points, d
     return REEF_OK;
 }
 
+/* Of n chosen values. */
+static ptrdiff_t kept_of(ptrdiff_t n, ptrdiff_t f)
+{
+    return n - 2 * f > 1 ? n - 2 * f : 1;
+}
+
 static double bulyan_column(const void *params, const reef_column *column, double *share, reef_effort *effort)
 {
-    ptrdiff_t kept = column->n - 2 * column->f;
     (void)params;
     (void)effort;
     double median = rfi_column_median(column, false, RFI_MEDIAN_AVERAGE, NULL);
-    return rfi_mean_nearest(column, median, kept > 1 ? kept : 1, share);
+    return rfi_mean_nearest(column, median, kept_of(column->n, column->f), share);
+}
+
+static ptrdiff_t bulyan_span(const void *params, reef_span *span)
+{
+    (void)params;
+    if (!span->equal) {
+        return -1;
+    }
+    rfi_span inner = rfi_span_of(span);
+    rfi_kernel_report report = rfi_span_report(span);
+    return span->kernels->meamed(&inner, kept_of(span->n, span->f), &report);
 }
 
 static bool bulyan_feasible(const void *params, ptrdiff_t n, ptrdiff_t f)
@@ -97,4 +114,5 @@ const reef_rule rfi_agg_bulyan = {
     .needs = rfi_needs_gram,
     .weigh = bulyan_weigh,
     .column = bulyan_column,
+    .span = bulyan_span,
 };

@@ -80,6 +80,7 @@ KERNEL vec midpoint(vec a, vec b)
 
 #include "num/kernels/sort_tmpl.h"
 #include "num/kernels/sums_tmpl.h"
+#include "num/kernels/mix_tmpl.h"
 #include "num/kernels/order_tmpl.h"
 #include "num/kernels/mest_group_tmpl.h"
 #include "num/kernels/mest_powers_tmpl.h"
@@ -87,6 +88,7 @@ KERNEL vec midpoint(vec a, vec b)
 #include "num/kernels/mest_trust_tmpl.h"
 #include "num/kernels/order_trust_tmpl.h"
 #include "num/kernels/order_rules_tmpl.h"
+#include "num/kernels/order_weights_tmpl.h"
 #include "num/kernels/mest_solve_tmpl.h"
 #include "num/kernels/gram_tmpl.h"
 #include "num/kernels/residual_tmpl.h"
@@ -94,9 +96,13 @@ KERNEL vec midpoint(vec a, vec b)
 const rfi_kernels KERNELS = {
     .name = ISA,
     .sum = NAME(sum),
+    .sum_wide = NAME(sum_wide),
     .median = NAME(median),
     .trimmed = NAME(trimmed),
     .meamed = NAME(meamed),
+    .median_weighted = NAME(median_weighted),
+    .trimmed_weighted = NAME(trimmed_weighted),
+    .meamed_weighted = NAME(meamed_weighted),
     .mest = NAME(mest),
     .centre = NAME(centre),
     .gram = GRAM,

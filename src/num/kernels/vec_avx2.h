@@ -250,6 +250,21 @@ KERNEL void w_store(double *p, wide a)
 #endif
 }
 
+KERNEL wide w_clamp(wide a, vec low, vec high)
+{
+#ifdef REAL_IS_FLOAT
+    __m256d low_half = _mm256_cvtps_pd(_mm256_castps256_ps128(low));
+    __m256d high_half = _mm256_cvtps_pd(_mm256_castps256_ps128(high));
+    a.low = _mm256_min_pd(_mm256_max_pd(a.low, low_half), high_half);
+    low_half = _mm256_cvtps_pd(_mm256_extractf128_ps(low, 1));
+    high_half = _mm256_cvtps_pd(_mm256_extractf128_ps(high, 1));
+    a.high = _mm256_min_pd(_mm256_max_pd(a.high, low_half), high_half);
+#else
+    a.low = _mm256_min_pd(_mm256_max_pd(a.low, low), high);
+#endif
+    return a;
+}
+
 KERNEL void v_prefetch(const void *p)
 {
     _mm_prefetch(p, _MM_HINT_T1);

@@ -256,6 +256,21 @@ KERNEL void w_store(double *p, wide a)
 #endif
 }
 
+KERNEL wide w_clamp(wide a, vec low, vec high)
+{
+#ifdef REAL_IS_FLOAT
+    __m512d low_half = _mm512_cvtps_pd(_mm512_castps512_ps256(low));
+    __m512d high_half = _mm512_cvtps_pd(_mm512_castps512_ps256(high));
+    a.low = _mm512_min_pd(_mm512_max_pd(a.low, low_half), high_half);
+    low_half = _mm512_cvtps_pd(_mm512_extractf32x8_ps(low, 1));
+    high_half = _mm512_cvtps_pd(_mm512_extractf32x8_ps(high, 1));
+    a.high = _mm512_min_pd(_mm512_max_pd(a.high, low_half), high_half);
+#else
+    a.low = _mm512_min_pd(_mm512_max_pd(a.low, low), high);
+#endif
+    return a;
+}
+
 KERNEL void v_prefetch(const void *p)
 {
     _mm_prefetch(p, _MM_HINT_T1);

@@ -258,6 +258,17 @@ KERNEL void w_store(double *p, wide a)
 #endif
 }
 
+KERNEL wide w_clamp(wide a, vec low, vec high)
+{
+#ifdef REAL_IS_FLOAT
+    a.low = vminnmq_f64(vmaxnmq_f64(a.low, vcvt_f64_f32(vget_low_f32(low))), vcvt_f64_f32(vget_low_f32(high)));
+    a.high = vminnmq_f64(vmaxnmq_f64(a.high, vcvt_high_f64_f32(low)), vcvt_high_f64_f32(high));
+#else
+    a.low = vminnmq_f64(vmaxnmq_f64(a.low, low), high);
+#endif
+    return a;
+}
+
 KERNEL void v_prefetch(const void *p)
 {
     __builtin_prefetch(p, 0, 2);

@@ -213,6 +213,13 @@ KERNEL void w_store(double *p, wide a)
     *p = a.low;
 }
 
+/* Between low and high, which are numbers. */
+KERNEL wide w_clamp(wide a, vec low, vec high)
+{
+    double least = a.low > (double)low ? a.low : (double)low;
+    return (wide){least < (double)high ? least : (double)high};
+}
+
 /* Asks for the cache line at p, which need not exist. */
 KERNEL void v_prefetch(const void *p)
 {
