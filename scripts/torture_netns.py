@@ -5,12 +5,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 300  # seconds
+HOST = "10.99.0.1"  # inside the namespaces only
 
 
 def limit():
     """Seconds after which a command hangs: more where processes share a processor, twice so since torture gives way to others (nice)."""
     return LIMIT * max(1, 2 * os.getloadavg()[0] / (os.cpu_count() or 1))
-HOST = "10.99.0.1"  # inside the namespaces only
 
 
 class Bad(Exception):
