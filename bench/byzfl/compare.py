@@ -21,7 +21,7 @@ import time
 import types
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import numpy as np
 import reef
@@ -102,6 +102,27 @@ def byzfl_pipeline(framework: Any, last: str, before: list[str], f: int) -> Aggr
 def reef_rule(spec: str, remembers: bool = False) -> Aggregate:
     rule, state, rounds = reef.Rule(spec), reef.State() if remembers else None, iter(range(1 << 60))
     return lambda vectors: rule([vector.contiguous() for vector in vectors], state=state, round=next(rounds))
+
+
+class Explained:
+    """mref that keeps what it thinks of the clients; `lines` tells it."""
+
+    def __init__(self, seed: int) -> None:
+        self.rule, self.state, self.trust = reef.Rule(f"mref:seed={seed}"), reef.State(), []  # type: ignore[var-annotated]
+        self.reasons: dict[tuple[int, str], list[int]] = defaultdict(list)
+
+    def __call__(self, vectors: list[torch.Tensor]) -> torch.Tensor:
+        number = len(self.trust)
+        result, report = self.rule([vector.contiguous() for vector in vectors], state=self.state, round=number, report=True)
+        self.trust.append(report.trust)
+        for client in np.flatnonzero(report.trust[:HONEST] < 0.7):
+            self.reasons[int(client), report.explain(int(client)).split(" leaves")[0]].append(number)
+        return result  # type: ignore[no-any-return]
+
+    def lines(self) -> str:
+        means = [f"{value:.2f}" for value in np.mean(self.trust, axis=0)]
+        why = [f"  client {client}: {test}, {len(rounds)} rounds from round {rounds[0]}" for (client, test), rounds in self.reasons.items()]
+        return "\n".join([f"mean trust in honest clients {' '.join(means[:HONEST])}, malicious {' '.join(means[HONEST:])}", *why])
 
 
 def aggregators(framework: Any, f: int, seed: int) -> dict[str, Callable[[], Aggregate]]:
@@ -199,6 +220,23 @@ def _cell(values: list[float], seeds: int) -> str:
     return f"{np.mean(values):.1f}{spread}" + (f" ({len(values)} of {seeds} seeds)" if len(values) < seeds else "")
 
 
+def cases(name: str, given: argparse.Namespace) -> Iterator[tuple[dict[str, Any], int]]:
+    """Rows without an aggregator, and the number of malicious clients that aggregators are told."""
+    for seed in range(given.seeds):
+        for partition in given.partitions:
+            for attack in given.attacks:
+                for f, jitter in [(0, 0.0)] if attack == "none" else [(f, j) for f in given.f for j in given.jitter]:
+                    yield {"data": name, "partition": partition, "f": f, "attack": attack, "jitter": jitter, "seed": seed}, f or max(given.f)
+
+
+def explain(framework: Any, data: tuple[TensorDataset, TensorDataset], name: str, given: argparse.Namespace) -> None:
+    for row, _ in cases(name, given):
+        rule = Explained(row["seed"])
+        row["steps"] = given.steps
+        run(framework, data, f"perceptron_{name}", row, rule)
+        print(f"{row['partition']}, {_case(row)}, seed {row['seed']}: {row['accuracy']} %, {rule.lines()}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "byzfl.csv")
@@ -209,26 +247,26 @@ def main() -> None:
     parser.add_argument("--partitions", nargs="*", default=list(PARTITIONS), choices=list(PARTITIONS))
     parser.add_argument("--aggregators", nargs="*", default=[""], help="only those whose names end in one of these")
     parser.add_argument("--jitter", type=float, nargs="*", default=[0.0, 0.5], help="in deviations of the honest clients")
+    parser.add_argument("--explain", action="store_true", help="mref alone, nothing is kept: what it thinks of the clients, and why")
     given = parser.parse_args()
     torch.set_num_threads(1)
     reef.set_threads(1)
     framework = load_framework()
     name = "mnist" if os.environ.get("MNIST") else "digits"
     data = load_data(name)
+    if given.explain:
+        explain(framework, data, name, given)
+        return
     known = {key_of(row) for row in kept.begin(given.out, HEAD)}
     with open(given.out, "a", newline="") as file:
         writer = csv.DictWriter(file, HEAD)
-        for seed in range(given.seeds):
-            for partition in given.partitions:
-                for attack in given.attacks:
-                    for f, jitter in [(0, 0.0)] if attack == "none" else [(f, j) for f in given.f for j in given.jitter]:
-                        for aggregator, make in aggregators(framework, f or max(given.f), seed).items():
-                            row: dict[str, Any] = {"data": name, "partition": partition, "f": f, "attack": attack, "jitter": jitter,
-                                                   "seed": seed, "aggregator": aggregator, "steps": given.steps}
-                            if key_of(row) not in known and aggregator.endswith(tuple(given.aggregators)):
-                                run(framework, data, f"perceptron_{name}", row, make())
-                                writer.writerow(row)
-                                file.flush()
+        for row, f in cases(name, given):
+            for aggregator, make in aggregators(framework, f, row["seed"]).items():
+                row = {**row, "aggregator": aggregator, "steps": given.steps}
+                if key_of(row) not in known and aggregator.endswith(tuple(given.aggregators)):
+                    run(framework, data, f"perceptron_{name}", row, make())
+                    writer.writerow(row)
+                    file.flush()
     print(tables(kept.whole_rows(given.out, HEAD[-1])))
 
 
