@@ -16,11 +16,10 @@ import argparse, filecmp, json, os, random, resource, shutil, signal, struct, su
 from pathlib import Path
 
 import torture_net, torture_netns
-from torture_net import Bad, need
+from torture_net import Bad, limit, need
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = Path(os.environ.get("TORTURE_FOLDER", ROOT / "build/torture"))
-LIMIT = 300  # seconds; more is a hang, also where many share the machine
 
 EXPERIMENT = """agents: 10
 graph: ring:k=3
@@ -57,7 +56,7 @@ class Bench:
     def call(self, words, cwd, before=None, env=None):
         """Exit code and stderr; a hang or a crash is bad."""
         try:
-            done = subprocess.run(words, cwd=cwd, capture_output=True, timeout=LIMIT, preexec_fn=before,
+            done = subprocess.run(words, cwd=cwd, capture_output=True, timeout=limit(), preexec_fn=before,
                                   env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired as hang:
             raise Bad(f"hangs: {' '.join(words)}") from hang
@@ -77,7 +76,7 @@ class Bench:
                     return None
                 except subprocess.TimeoutExpired:
                     child.send_signal(number)
-            return child.wait(LIMIT)
+            return child.wait(limit())
         except subprocess.TimeoutExpired as hang:
             raise Bad("hangs after signals") from hang
         finally:
@@ -235,7 +234,7 @@ def kill_ranks(b, place):
             except ProcessLookupError:
                 pass
         try:
-            child.wait(LIMIT)
+            child.wait(limit())
         except subprocess.TimeoutExpired as hang:
             child.kill()
             raise Bad("the launcher hangs after a rank has died") from hang
@@ -345,7 +344,7 @@ def two_at_once(b, place):
     codes = []
     for child in children:
         try:
-            _, text = child.communicate(timeout=LIMIT)
+            _, text = child.communicate(timeout=limit())
         except subprocess.TimeoutExpired as hang:
             child.kill()
             raise Bad("two runs in one folder hang") from hang

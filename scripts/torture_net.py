@@ -4,7 +4,7 @@ import os, re, signal, subprocess, time
 from pathlib import Path
 
 import torture_netns
-from torture_netns import Bad, need
+from torture_netns import Bad, limit, need
 
 EXPERIMENT = """name: trial
 agents: 12
@@ -19,7 +19,6 @@ attack: sign_flip
 repetitions: 1
 seed: %d
 """
-LIMIT = 300  # seconds
 
 
 def processes_below(pid):
@@ -49,7 +48,7 @@ def swarm(b, place, rounds, *options):
 def end_well(place, child):
     """The swarm has ended by itself, no honest agent has signed a round twice, and nobody was blamed for it."""
     try:
-        code = child.wait(LIMIT)
+        code = child.wait(limit())
     except subprocess.TimeoutExpired as hang:
         child.terminate()
         child.wait(60)

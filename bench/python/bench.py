@@ -4,8 +4,8 @@
     bench.py ENVIRONMENT [--k K] [--length M] [--repeats N]
 
 Everything counts: collecting pointers or stacking the list, the aggregation, memory for the result. In every repeat each function of a
-rule runs once, in random order; the least of the repeats, in milliseconds, all threads allowed. The last lines say what the Python side
-adds to the bare call of the library."""
+rule runs once, in random order; the least of the repeats, in milliseconds, all threads allowed. Then: what the Python side adds to the bare
+call of the library; rows of 16 bits, over the time of as many float32 numbers; and calls with few numbers beside np.mean."""
 from __future__ import annotations
 
 import argparse
@@ -121,6 +121,42 @@ def overhead(rows: list[np.ndarray], repeats: int) -> None:
               f"with a new result {fresh - bare:+6.2f} ms")
 
 
+def halves(rows: list[np.ndarray], repeats: int) -> None:
+    """Rows of 16 bits over float32; the goal is 0.8."""
+    narrow = [row.astype(np.float16) for row in rows]
+    kinds = {"float32": rows, "float16": narrow}
+    try:
+        import torch
+
+        kinds["bfloat16"] = [torch.from_numpy(row).bfloat16() for row in rows]
+    except ImportError as error:
+        print(f"bfloat16: not in this environment ({error})")
+    for spec in ("mean", "median", "ref"):
+        tasks = [lambda spec=spec, given=given: reef.aggregate(given, spec) for given in kinds.values()]
+        best = [1e3 * min(times.wall) for times in interleave(tasks, max(repeats, 7))]
+        print(f"{spec:10} " + "   ".join(f"{name} {time:8.2f} ms, {time / best[0]:5.2f} x" for name, time in zip(kinds, best))
+              + "   (goal 0.80 x)")
+
+
+def short(repeats: int, calls: int = 500) -> None:
+    """Calls with few numbers, 8 rows of M, through a reef.Rule; the goal is the time of np.mean."""
+    rng = np.random.default_rng(2)
+    for length in (4, 16, 64):
+        x = rng.standard_normal((8, length), dtype=np.float32)
+        specs = ["mean", "median", "trimmed:f=1", "ref", "krum:f=1", "vref", "mref"]
+        rules = [reef.Rule(spec) for spec in specs]
+        state = reef.State()
+
+        def many(call: Task) -> Task:
+            return lambda: [call() for _ in range(calls)]
+
+        tasks = [many(lambda: np.mean(x, axis=0))]
+        tasks += [many(lambda rule=rule: rule(x, state=state if rule.name == "mref" else None)) for rule in rules]
+        best = [1e6 * min(times.wall) / calls for times in interleave(tasks, max(repeats, 15))]
+        for name, time in zip(["np.mean", *specs], best):
+            print(f"8 x {length:<4} {name:14} {time:8.2f} us per call   {time / best[0]:6.2f} x np.mean   (goal 1.00 x)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("environment")
@@ -139,6 +175,8 @@ def main() -> None:
         for name, milliseconds in best.items():
             print(f"{rule:10} {name:32} {milliseconds:10.2f} ms   {milliseconds / best['reef.aggregate']:7.1f} x reef.aggregate")
     overhead(rows, options.repeats)
+    halves(rows, options.repeats)
+    short(options.repeats)
 
 
 if __name__ == "__main__":

@@ -138,6 +138,9 @@ static reef_status check_weights_used(const reef_plan *plan, reef_error *error)
 
 static ptrdiff_t find_self(const reef_plan *plan)
 {
+    if (plan->settled) { /* all rows are in use */
+        return plan->input.has_self ? plan->input.self : -1;
+    }
     for (ptrdiff_t i = 0; plan->input.has_self && i < plan->n_raw; i++) {
         if (plan->m.active[i] == plan->input.self) {
             return i;
@@ -171,11 +174,23 @@ static reef_status count_rows(reef_plan *plan, reef_error *error)
     return count_malicious(plan, error);
 }
 
+/* No row is under suspicion. If none was, the flags need not be cleared one by one. */
+static void acquit_all(reef_plan *plan)
+{
+    if (plan->settled && !atomic_load_explicit(&plan->any_suspect, memory_order_relaxed)) {
+        return;
+    }
+    atomic_store_explicit(&plan->any_suspect, false, memory_order_relaxed);
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        atomic_store_explicit(&plan->m.suspect[l], false, memory_order_relaxed);
+    }
+}
+
 /* (Re)computes everything that depends on which rows are in use: with it an aggregation is begun. */
 static reef_status select_rows(reef_plan *plan, reef_error *error)
 {
     plan->begun = false;
-    reef_status status = count_rows(plan, error);
+    reef_status status = plan->settled ? REEF_OK : count_rows(plan, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -185,10 +200,8 @@ static reef_status select_rows(reef_plan *plan, reef_error *error)
     plan->equal_mixed = plan->equal_raw;
     plan->self = find_self(plan);
     plan->pass = 0;
-    atomic_store_explicit(&plan->any_suspect, false, memory_order_relaxed);
-    for (ptrdiff_t l = 0; l < plan->rows; l++) {
-        atomic_store_explicit(&plan->m.suspect[l], false, memory_order_relaxed);
-    }
+    acquit_all(plan);
+    plan->settled = !plan->input.weights && plan->dropped == 0;
     rfi_plan_unsee(plan);
     rfi_report_begin(plan);
     status = plan->mix_early ? rfi_mix_all(plan, false, error) : REEF_OK;
@@ -234,7 +247,8 @@ reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_repor
     if (status != REEF_OK) {
         return status;
     }
-    status = read_weights(plan, input->weights, error);
+    plan->settled = plan->settled && !input->weights;
+    status = plan->settled ? REEF_OK : read_weights(plan, input->weights, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -243,7 +257,7 @@ reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_repor
     plan->dropped = 0;
     plan->centre_known = input->state && rfi_state_known(input->state);
     plan->keeps_centre = input->state && !plan->recalls;
-    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+    for (ptrdiff_t l = 0; !plan->settled && l < plan->rows; l++) {
         plan->m.reason[l] = plan->m.weights[l] > 0 ? REEF_USED : REEF_ZERO_WEIGHT;
     }
     return select_rows(plan, error);
@@ -294,6 +308,7 @@ static void leave_out(reef_plan *plan, ptrdiff_t row)
     if (plan->m.reason[row] == REEF_USED) {
         plan->m.reason[row] = REEF_NONFINITE;
         plan->dropped++;
+        plan->settled = false;
     }
 }
 

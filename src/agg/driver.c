@@ -51,10 +51,32 @@ static bool is_void(void *user)
     return t->kind != SCAN && reef_plan_suspect(t->drive->plan);
 }
 
+/* A model that is one stretch, as many short ones are: there is nothing to walk over. */
+static bool is_one_stretch(const rfi_drive *d)
+{
+    const reef_plan *plan = d->plan;
+    ptrdiff_t length = plan->m.lengths[0];
+    return plan->segments == 1 && length <= plan->grain && (d->step == 0 || length <= d->step) && !d->across &&
+           !d->expect;
+}
+
+/* A failure, unless all may still end well. */
+static reef_status tell(tour *t, reef_status status, const reef_error *failure, reef_error *error)
+{
+    if (status != REEF_OK && error && !is_void(t)) {
+        *error = *failure;
+    }
+    return status;
+}
+
 static reef_status go_round(const rfi_drive *d, tour_kind kind, reef_error *error)
 {
     const reef_plan *plan = d->plan;
     tour t = {d, kind};
+    reef_error failure; /* filling it with zeros would be felt in short calls */
+    if (is_one_stretch(d)) {
+        return tell(&t, visit(&t, &(rfi_stretch){.m1 = plan->m.lengths[0]}, &failure), &failure, error);
+    }
     const rfi_walk walk = {.context = plan->agg->context,
                            .workers = d->workers ? d->workers : plan->worker_count,
                            .segments = plan->segments,
@@ -69,12 +91,7 @@ static reef_status go_round(const rfi_drive *d, tour_kind kind, reef_error *erro
                            .visit = visit,
                            .over = is_void,
                            .tolerated = REEF_E_FAR}; /* a row with NaN further on may be to blame */
-    reef_error failure;
-    reef_status status = rfi_walk_run(&walk, &failure);
-    if (status != REEF_OK && error && !is_void(&t)) { /* otherwise all may still end well */
-        *error = failure;
-    }
-    return status;
+    return tell(&t, rfi_walk_run(&walk, &failure), &failure, error);
 }
 
 static reef_status observe(const rfi_drive *d, reef_error *error)

@@ -47,7 +47,7 @@ static void add_stages(const rfi_metrics_view *v, rfi_page *p)
     begin(p, "phase_seconds", "histogram", "Where the time of a round goes.");
     for (int s = 0; s < RFI_STAGES; s++) {
         const rfi_histogram *h = &v->telemetry->stages[s];
-        const char *name = rfi_stage_text((rfi_stage)s);
+        const char *name = rfi_stage_text((rfi_telemetry_stage)s);
         unsigned long long sum = 0;
         for (int b = 0; b < RFI_BUCKETS; b++) {
             sum += h->counts[b];

@@ -254,7 +254,7 @@ static void take_frame(rfi_node *node, const rfi_message *message, double now)
         }
         return;
     }
-    rfi_place place = topic->kind == RFI_TOPIC_SLOT ? RFI_PLACE_SLOT : RFI_PLACE_EVENT;
+    rfi_frame_place place = topic->kind == RFI_TOPIC_SLOT ? RFI_PLACE_SLOT : RFI_PLACE_EVENT;
     rfi_cause cause =
         rfi_window_frame(node->window, now, place, topic->agent, topic->round, message->bytes, message->size);
     if (cause == RFI_TWO_FACED && node->echo) {

@@ -672,6 +672,7 @@ def test_the_documented_commands(tmp_path):
             if "Failed to start local SuperLink" not in done.stdout + done.stderr:
                 break
             end_processes_of(tmp_path / "flwr")
+            shutil.rmtree(tmp_path / "flwr" / "local-superlink", ignore_errors=True)  # its data base may be half made
     finally:
         end_processes_of(tmp_path / "flwr")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
