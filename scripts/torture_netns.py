@@ -225,7 +225,7 @@ def net_full_disk(b, place):
     size, seconds = 4 * b.rng.randint(1, 30), b.rng.uniform(2, 14)
     disk = place / "disk"
     disk.mkdir()
-    agent = f"timeout --preserve-status -s TERM %s '{b.reef}' agent run.yaml --key a4.key --state '{disk}/state' --log logfmt"
+    agent = f"timeout --foreground --preserve-status -s TERM %s '{b.reef}' agent run.yaml --key a4.key --state '{disk}/state' --log logfmt"
     script = f"""mount -t tmpfs -o size={size}k none '{disk}' || exit 99
 {agent % f'{seconds:.1f}'} 2>first; echo $? >code
 mount -o remount,size=64m '{disk}' || exit 98

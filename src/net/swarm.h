@@ -40,7 +40,9 @@ typedef struct rfi_swarm {
     ptrdiff_t kills; /* still to do */
     uint64_t draws;  /* state of what is drawn */
     double shown_at, began;
-    char metric[32]; /* of the last point, and its value */
+    ptrdiff_t records; /* of all agents, when there was last a new one... */
+    double records_at; /* ...and when that was */
+    char metric[32];   /* of the last point, and its value */
     double value;
     reef_error *error;
     rfi_live live; /* if somebody watches */

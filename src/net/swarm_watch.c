@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -254,6 +255,30 @@ static void kill_some(rfi_swarm *s)
     }
 }
 
+/* Who was away when the others ended, for longer than the store remembers, finds nobody to combine with and would wait for ever: it is told
+ * to end. Others come on by a round within a deadline, and hear of who is ahead from neighbour to neighbour. */
+static void end_stranded(rfi_swarm *s)
+{
+    const double patience = fmax(30, (double)(s->agents + 10) * s->options->deadline);
+    ptrdiff_t records = 0;
+    ptrdiff_t ended = 0;
+    for (ptrdiff_t k = 0; k < s->agents; k++) {
+        ended += s->pupils[k].ended;
+        records += s->pupils[k].records_read;
+    }
+    if (ended == 0 || records != s->records) {
+        s->records = records;
+        s->records_at = rfi_now();
+    }
+    for (ptrdiff_t k = 0; rfi_now() - s->records_at > patience && k < s->agents; k++) {
+        if (s->pupils[k].process) {
+            (void)kill(s->pupils[k].process, SIGTERM);
+            rfi_swarm_note(s, "stranded", k);
+        }
+    }
+    s->records_at = rfi_now() - s->records_at > patience ? rfi_now() : s->records_at;
+}
+
 static void show(rfi_swarm *s)
 {
     char line[300];
@@ -298,6 +323,7 @@ reef_status rfi_swarm_tend(rfi_swarm *s, reef_error *error)
         return status;
     }
     kill_some(s);
+    end_stranded(s);
     show(s);
     if (rfi_now() - s->live_at > 0.25) {
         s->live_at = rfi_now();

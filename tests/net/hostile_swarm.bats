@@ -116,6 +116,35 @@ finish_swarm() {
     [ -z "$(cat keep/state-*/audit.log 2>/dev/null)" ]
 }
 
+@test "an agent that is away until the others have ended, and the store has forgotten them, does not keep the swarm" {
+    start_swarm --rounds 60 --deadline 1 --set malicious=3 --set attack=silent
+    reach 10
+    read -r one _ <<<"$(honest keep)"
+    agent=$(pgrep -P "$swarm" -f "key-$one ")
+    kill -STOP "$agent"
+    alone() { [ "$(pgrep -P "$swarm" -f ' agent ' | wc -l)" = 1 ]; }
+    for _ in $(seq 1200); do
+        if alone; then break; fi
+        sleep 0.1
+    done
+    alone
+    sleep 12 # models are stored for 10 s
+    kill -CONT "$agent"
+    for _ in $(seq 1800); do
+        kill -0 "$swarm" 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 "$swarm" 2>/dev/null; then
+        cat lines
+        kill -TERM "$swarm"
+        return 1
+    fi
+    finish_swarm
+    quorum keep
+    [[ "$(grep '^end:' "keep/log-$one")" =~ " round="([0-9]+)" " ]]
+    [ "${BASH_REMATCH[1]}" -lt 60 ]
+}
+
 @test "5 of 16 malicious, and 7 with malicious: 0.45: less than 3 dB worse than nobody malicious" {
     "$REEF" swarm trial.yaml -q --no-figures -o plain
     for attack in additive:delta=1000 sign_flip alie silent; do
