@@ -43,6 +43,7 @@ help:
 	@echo 'make wheel-aarch64        the same for 64-bit Arm, cross-compiled and tested under qemu'
 	@echo 'make deb                  builds build/deb/*.deb, Debian packages of the last commit'
 	@echo 'make check-packages       installs, uses and purges these in a new minimal Debian (needs root; downloads 100 MB)'
+	@echo 'make check-container      builds the image of packaging/container with buildah and runs agents from it (needs root; downloads 300 MB)'
 	@echo 'make release-check        checks version, symbols, building without git, and reproducible builds before a release'
 	@echo 'make install              installs to PREFIX=$(PREFIX), below DESTDIR if that is set'
 	@echo 'make clean                removes build/'
@@ -198,6 +199,11 @@ release-check:
 
 check-packages: deb
 	@scripts/check_packages.sh
+
+.PHONY: check-container
+check-container:
+	@scripts/bootstrap.sh container
+	@scripts/check_container.sh
 
 # The cache of shared libraries is refreshed only for an installation on this system itself.
 install:

@@ -17,7 +17,7 @@ function(reef_test_name source result)
 endfunction()
 
 # Tests that start a real server: they run by `ctest -C server` alone (make test-net).
-set(reef_server_tests net.link_nats net.hostile net.strangers)
+set(reef_server_tests net.agent net.link_nats net.hostile net.strangers)
 
 # Registers a test. Those of reef_thread_tests get the label `threads`: the ones to run under ThreadSanitizer.
 function(reef_add_test name target timeout)
@@ -29,7 +29,7 @@ function(reef_add_test name target timeout)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} ENVIRONMENT "${reef_test_environment}")
   if(name IN_LIST reef_thread_tests)
-    set_tests_properties(${name} PROPERTIES LABELS threads)
+    set_property(TEST ${name} APPEND PROPERTY LABELS threads)
     set_property(GLOBAL APPEND PROPERTY reef_thread_tests_found ${name})
     set_property(GLOBAL APPEND PROPERTY reef_thread_targets ${target})
   endif()
@@ -84,7 +84,7 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
     list(FILTER reef_net_support_sources EXCLUDE REGEX "/(test_[^/]*|hostile)\\.c$")
     if(NOT reef_nats_found)
       list(FILTER reef_net_support_sources EXCLUDE REGEX "/tests/net/(server|camp)\\.c$")
-      set(reef_absent "no libnats here" "/tests/net/test_(link_nats|hostile|strangers|watch)\\.c$")
+      set(reef_absent "no libnats here" "/tests/net/test_(agent|faults|link_nats|hostile|strangers|watch)\\.c$")
     endif()
   else()
     set(reef_absent "no libsodium here" "/tests/net/")
@@ -137,6 +137,11 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
     string(REPLACE "." "_" target test_${name})
     add_executable(${target} ${source})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    if(name STREQUAL net.faults) # whose own functions take the place of these, in the code of Reef
+      foreach(function malloc calloc realloc write pwrite fsync fdatasync rename mkdir open)
+        target_link_options(${target} PRIVATE -Wl,--wrap=${function})
+      endforeach()
+    endif()
     if(name MATCHES "^net\\.")
       target_link_libraries(${target} PRIVATE reef_net_test_support)
     else()

@@ -1,16 +1,30 @@
 #!/usr/bin/env python3
 """What rounds over the network cost:  bench_net.py REEF [AGENTSxNUMBERS...]
 
-For each size (agents x numbers in a model; default 16x1000 128x1000 4x1000000) on a ring of degree 4 with the rule `median`: rounds per
-second, processor time per agent and round, bytes over the loopback per agent and round, memory of an agent (proportional share, largest
-mean while it ran) of `reef swarm`, its start included; beside it the messages alone through a plain nats-server (no signatures, no store, no
+For each size (agents x numbers in a model; default: see SIZES; those that do not fit into memory are left out, with a line that says so) on a ring of degree 4 with the rule `median`: rounds per
+second (with and without the start of all processes), processor time per agent and round, bytes over the loopback per agent and round, memory
+of an agent (proportional share, largest mean while it ran) of `reef swarm`; beside it the messages alone through a plain nats-server (no signatures, no store, no
 learning; clients are threads of this script), and `reef run`, the same rounds in one process. Reports and asserts nothing.
 A network namespace of its own keeps other traffic out of the bytes; without one they are left out.
 """
-import os, resource, shutil, socket, subprocess, sys, tempfile, threading, time
+import os, re, resource, shutil, socket, subprocess, sys, tempfile, threading, time
 from pathlib import Path
 
-ROUNDS = {1000: 100, 1000000: 6}
+SIZES = [(16, 1000), (128, 1000), (1000, 1000), (4, 1000000), (16, 1000000), (4, 25000000), (128, 1000000)]
+AGENT_BYTES = 280  # of memory for each number of a model, measured with a million numbers
+
+
+def rounds_of(agents, numbers):
+    if numbers > 1000:
+        return 6 if agents <= 16 else 3
+    return 100 if agents < 1000 else 10
+
+
+def available():
+    text = Path("/proc/meminfo").read_text()
+    return 1024 * int(text.split("MemAvailable:")[1].split()[0])
+
+
 EXPERIMENT = """name: bench
 agents: {agents}
 graph: ring:k=2
@@ -53,9 +67,10 @@ def loopback_bytes():
 
 
 def measure(words):
-    """Seconds, processor seconds, bytes over the loopback, largest memory per agent (kB), output."""
+    """Seconds, processor seconds, bytes over the loopback, largest memory per agent (kB), output and messages."""
     used, sent, start = resource.getrusage(resource.RUSAGE_CHILDREN), loopback_bytes(), time.monotonic()
-    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    told = tempfile.TemporaryFile("w+")
+    child = subprocess.Popen(words, stdout=told, stderr=told, text=True)
     most = 0.0
     while child.poll() is None:
         total, count = memory(child.pid)
@@ -63,7 +78,8 @@ def measure(words):
         time.sleep(0.3)
     took, now = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
-    return took, busy, loopback_bytes() - sent, most, child.stdout.read()
+    told.seek(0)
+    return took, busy, loopback_bytes() - sent, most, told.read()
 
 
 def plain(agents, numbers, rounds):
@@ -118,20 +134,27 @@ def main():
         os.environ["REEF_BENCH_APART"] = "1"
         script = 'ip link set lo up && exec "$0" "$@"'
         os.execvp("unshare", ["unshare", "-rn", "sh", "-c", script, sys.executable, *sys.argv])
-    sizes = [tuple(map(int, text.split("x"))) for text in sys.argv[2:]] or [(16, 1000), (128, 1000), (4, 1000000)]
-    print("| agents | numbers | rounds/s | CPU per agent and round | bytes per agent and round | memory of an agent | plain NATS, rounds/s "
+    sizes = [tuple(map(int, text.split("x"))) for text in sys.argv[2:]] or SIZES
+    print("| agents | numbers | rounds/s | without the start | CPU per agent and round | bytes per agent and round | memory of an agent | plain NATS, rounds/s "
           "| one process, rounds/s |")
-    print("|---" * 8 + "|", flush=True)
+    print("|---" * 9 + "|", flush=True)
     for agents, numbers in sizes:
-        rounds = ROUNDS.get(numbers, 20)
+        rounds = rounds_of(agents, numbers)
+        if agents * numbers * AGENT_BYTES > 0.9 * available():
+            print(f"| {agents} | {numbers} | left out: needs about {agents * numbers * AGENT_BYTES / 1e9:.0f} GB of memory |", flush=True)
+            continue
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "bench.yaml")
             file.write_text(EXPERIMENT.format(agents=agents, numbers=numbers, rounds=rounds))
             took, busy, sent, most, text = measure([reef, "swarm", file, "--no-figures", "-o", f"{folder}/swarm"])
-            seconds = float(text.split(" agents in ")[1].split()[0]) if " agents in " in text else float("nan")
+            if " agents in " not in text:
+                print(f"| {agents} | {numbers} | failed: {' '.join(text.split())[-200:]} |", flush=True)
+                continue
+            seconds = float(text.split(" agents in ")[1].split()[0])
+            started = max([0.0, *map(float, re.findall(r"(\d+) s  \d+ of \d+ agents started", text))])
             alone = measure([reef, "run", file, "-q", "--no-figures", "-o", f"{folder}/run"])[0]
         apart = "REEF_BENCH_APART" in os.environ
-        print(f"| {agents} | {numbers} | {rounds / seconds:.2f} | {1e3 * busy / agents / rounds:.2f} ms | "
+        print(f"| {agents} | {numbers} | {rounds / seconds:.2f} | {rounds / (seconds - started):.2f} | {1e3 * busy / agents / rounds:.2f} ms | "
               f"{sent / agents / rounds / 1e3:.1f} kB{'' if apart else ' (with other traffic)'} | {most / 1e3:.1f} MB | "
               f"{rounds / plain(agents, numbers, rounds):.1f} | {rounds / alone:.1f} |", flush=True)
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|man|docs|test|full|net|check|peers|python|wheel|deb|aarch64 ...
+# Installs what a group of make targets needs, if it is missing:  bootstrap.sh run|man|docs|test|full|net|check|peers|python|wheel|deb|container|aarch64 ...
 # Silent when everything is there. Root installs at once; with passwordless sudo it says what it would install and asks, unless REEF_YES=1
 # or CI is set; without a terminal to ask on, or without sudo, it prints the one command to run.
 # Things are looked for by command or header, not by package, so any source of them will do.
@@ -142,6 +142,10 @@ for group in "$@"; do
         need libmicrohttpd-dev has_header microhttpd.h
         need nodejs has_command node
         need npm has_command npm
+        ;;
+    container) # builds the image of packaging/container, and tries it
+        need buildah has_command buildah
+        need debootstrap has_command debootstrap
         ;;
     aarch64) # libraries of another architecture, to which apt must be told first
         need gcc-aarch64-linux-gnu has_command aarch64-linux-gnu-gcc

@@ -19,7 +19,7 @@ fuzz_one() {
     local log=build/fuzz/$name.log status=0
     # -timeout: one input that takes 10 s is a finding too.
     UBSAN_OPTIONS=print_stacktrace=1 "build/fuzz/targets/fuzz_$name" "${limit[@]}" -timeout=10 \
-        -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="build/fuzz/crashes/$name-" "${folders[@]}" \
+        -rss_limit_mb=2048 -print_final_stats=1 -print_funcs=0 -artifact_prefix="build/fuzz/crashes/$name-" "${folders[@]}" \
         >"$log" 2>&1 || status=$?
     if [ "$status" -eq 0 ]; then
         echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs, nothing found"

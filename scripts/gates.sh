@@ -72,7 +72,7 @@ gate_cppcheck() {
 gate_tsan() {
     local fixed=()
     ! setarch "$(uname -m)" -R true 2>/dev/null || fixed=(setarch "$(uname -m)" -R)
-    scripts/build.sh tsan reef_thread_tests && "${fixed[@]}" ctest --preset tsan -L threads -j "$jobs"
+    scripts/build.sh tsan reef_thread_tests && "${fixed[@]}" ctest --preset tsan -C server -L threads -j "$jobs"
 }
 
 # 64-bit Arm under qemu: the tests of the kernels, that is of NEON against the scalar rules.

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Two tables of docs/network.md, by `reef swarm`:  net_tables.py REEF attacks|loss [--rounds N] [--seed N] [--only NAME,NAME]
+"""Tables of docs/network.md, by `reef swarm`:  net_tables.py REEF attacks|loss|pace [--rounds N] [--seed N] [--only NAME,NAME]
 
 attacks  every attack of the product over the wire: 20 agents that all hear each other, 6 (30 % of the weight) or 9 (45 %) of them malicious
 loss     what it costs that 30 % of the messages are lost, with and without models of earlier rounds in the quorum: softmax and mlp on
          digits, rules ref and mref
+pace     what `stale` costs and gains over time: seconds of a run and the error at its end, where 2, 10 and 30 % of the messages are lost
 
 A line is printed as soon as it is known. Reports and asserts nothing.
 """
@@ -32,6 +33,7 @@ def play(reef, settings, options=()):
             return None, done.stderr.strip().splitlines()[-1].removeprefix("reef swarm: ")
         with open(f"{folder}/out/summary.csv") as table:
             row = next(csv.DictReader(table))
+        row["seconds"] = float(done.stdout.split(" agents in ")[1].split()[0])
         row["alone"] = float(done.stdout.split(" % of their rounds alone")[0].split()[-1])
         return row, ""
 
@@ -79,16 +81,35 @@ def loss(reef, rounds, seed, only):
                 print(f"| {kind}, `{rule}`, {graph}{', 2 malicious' if malicious else ''} | " + " | ".join(cells) + " |", flush=True)
 
 
+def pace(reef, rounds, seed, only):
+    problems = {"softmax": ("{kind: softmax, data: digits, partition: iid}", "{kind: diffusion, mu: 0.5, batch: 16}", "loss"),
+                "lms": ("{kind: lms, dimension: 10, noise: 0.01}", "{kind: diffusion, mu: 0.05}", "msd_db")}
+    ways = [("`stale: 0`", ["--fresh"], 1), ("`stale: 2`", [], 1), ("`stale: 2`, twice the rounds", [], 2)]
+    print("| problem, messages lost | " + " | ".join(name for name, _, _ in ways) + " |")
+    print("|---" * (1 + len(ways)) + "|", flush=True)
+    for kind, (problem, strategy, error) in problems.items():
+        if only and kind not in only:
+            continue
+        for drop in (0.02, 0.1, 0.3):
+            cells = []
+            for _, options, times in ways:
+                settings = {"problem": problem, "strategy": strategy, "agents": 16, "graph": "ring:k=2", "weights": "metropolis", "rule": "ref",
+                            "rounds": times * rounds, "every": times * rounds // 20, "seed": seed}
+                row, why = play(reef, settings, ["--drop", str(drop), *options])
+                cells.append(f"{float(row[error]):.4g} in {row['seconds']:.0f} s (alone {row['alone']:.1f} %)" if row else why)
+            print(f"| {kind}, {100 * drop:.0f} % | " + " | ".join(cells) + " |", flush=True)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("reef")
-    options.add_argument("table", choices=["attacks", "loss"])
+    options.add_argument("table", choices=["attacks", "loss", "pace"])
     options.add_argument("--rounds", type=int, default=200)
     options.add_argument("--seed", type=int, default=3)
     options.add_argument("--only", help="rows of these attacks or problems only", default="")
     wanted = options.parse_args()
     reef = str(Path(wanted.reef).resolve())
-    {"attacks": attacks, "loss": loss}[wanted.table](reef, wanted.rounds, wanted.seed, wanted.only.split(",") if wanted.only else [])
+    {"attacks": attacks, "loss": loss, "pace": pace}[wanted.table](reef, wanted.rounds, wanted.seed, wanted.only.split(",") if wanted.only else [])
 
 
 if __name__ == "__main__":

@@ -8,14 +8,18 @@ cd "$(dirname "$0")/.." || exit 1
 # Absent cmocka must be an error here, not a reason to leave the unit tests out.
 export REEF_TESTS=ON
 jobs=$(nproc 2>/dev/null || echo 2)
+# What runs in the background does not hear Ctrl-C.
+trap 'trap - INT TERM; kill 0' INT
 
-unit_tests() { # unit_tests PRESET; fails only if the build does, since then there is nothing else to test
+# Fails only if the build does, since then there is nothing else to test. The tests run beside what follows: no processor waits for the
+# last test of one step before the next begins.
+unit_tests() { # unit_tests PRESET
     local reason name
     step "build $1" build scripts/build.sh "$1" || return
     while IFS=$'\t' read -r reason name; do
         leave_out "$reason" "$name"
     done <"build/$1/left_out.txt"
-    step "ctest $1" ctest ctest --preset "$1" -j "$jobs" || true
+    later "ctest $1" ctest ctest --preset "$1" -j "$jobs"
 }
 
 unit_tests asan
@@ -24,6 +28,7 @@ if unit_tests release; then
     later "command line" tap scripts/cli_tests.sh build/release
     later "installation" tap tests/install/run.sh build/release
     later "python" pytest scripts/python_tests.sh build/release
-    await
 fi
+[ ${#waiting[@]} -eq 0 ] || echo "The tests are running side by side ..."
+await
 finish

@@ -15,12 +15,11 @@ the next call begins anew. The folder of a trial that failed is kept. TORTURE (o
 import argparse, filecmp, json, os, random, resource, shutil, signal, struct, subprocess, sys, time
 from pathlib import Path
 
-import torture_net
-from torture_net import Bad, need
+import torture_net, torture_netns
+from torture_net import Bad, limit, need
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = Path(os.environ.get("TORTURE_FOLDER", ROOT / "build/torture"))
-LIMIT = 300  # seconds; more is a hang, also where many share the machine
 
 EXPERIMENT = """agents: 10
 graph: ring:k=3
@@ -57,7 +56,7 @@ class Bench:
     def call(self, words, cwd, before=None, env=None):
         """Exit code and stderr; a hang or a crash is bad."""
         try:
-            done = subprocess.run(words, cwd=cwd, capture_output=True, timeout=LIMIT, preexec_fn=before,
+            done = subprocess.run(words, cwd=cwd, capture_output=True, timeout=limit(), preexec_fn=before,
                                   env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired as hang:
             raise Bad(f"hangs: {' '.join(words)}") from hang
@@ -77,7 +76,7 @@ class Bench:
                     return None
                 except subprocess.TimeoutExpired:
                     child.send_signal(number)
-            return child.wait(LIMIT)
+            return child.wait(limit())
         except subprocess.TimeoutExpired as hang:
             raise Bad("hangs after signals") from hang
         finally:
@@ -235,7 +234,7 @@ def kill_ranks(b, place):
             except ProcessLookupError:
                 pass
         try:
-            child.wait(LIMIT)
+            child.wait(limit())
         except subprocess.TimeoutExpired as hang:
             child.kill()
             raise Bad("the launcher hangs after a rank has died") from hang
@@ -345,7 +344,7 @@ def two_at_once(b, place):
     codes = []
     for child in children:
         try:
-            _, text = child.communicate(timeout=LIMIT)
+            _, text = child.communicate(timeout=limit())
         except subprocess.TimeoutExpired as hang:
             child.kill()
             raise Bad("two runs in one folder hang") from hang
@@ -432,7 +431,10 @@ def main():
     HOME.mkdir(parents=True, exist_ok=True)
     state = load_state(wanted.fresh, wanted.seed)
     bench = Bench(wanted.reef.resolve(), random.Random(0))
-    absent = {**({} if bench.has_mpi else {"kill_ranks": "MPI"}), **({} if bench.has_tmpfs else {"full_disk": "unshare -rm"}),
+    no_namespaces = torture_netns.namespaces_lack()
+    absent = {**({} if bench.has_mpi else {"kill_ranks": "MPI"}),
+              **({} if bench.has_tmpfs else dict.fromkeys(["full_disk", "net_full_disk"], "unshare -rm")),
+              **(dict.fromkeys(["net_partition", "net_loss"], no_namespaces) if no_namespaces else {}),
               **({} if bench.has_net else dict.fromkeys(torture_net.PARTS, "nats-server, or Reef was built without its network"))}
     for name in [name for name in parts if name in absent]:
         print(f"torture: {name} is left out: this machine has no {absent[name]}")

@@ -3,6 +3,9 @@ trial; b is the Bench of torture.py."""
 import os, re, signal, subprocess, time
 from pathlib import Path
 
+import torture_netns
+from torture_netns import Bad, limit, need
+
 EXPERIMENT = """name: trial
 agents: 12
 graph: ring:k=2
@@ -16,16 +19,6 @@ attack: sign_flip
 repetitions: 1
 seed: %d
 """
-LIMIT = 300  # seconds
-
-
-class Bad(Exception):
-    """What must not happen, in a sentence."""
-
-
-def need(condition, sentence):
-    if not condition:
-        raise Bad(sentence)
 
 
 def processes_below(pid):
@@ -55,7 +48,7 @@ def swarm(b, place, rounds, *options):
 def end_well(place, child):
     """The swarm has ended by itself, no honest agent has signed a round twice, and nobody was blamed for it."""
     try:
-        code = child.wait(LIMIT)
+        code = child.wait(limit())
     except subprocess.TimeoutExpired as hang:
         child.terminate()
         child.wait(60)
@@ -123,10 +116,11 @@ def net_schedules(b, place):
 
 
 PARTS = {"net_kills": net_kills, "net_broker": net_broker, "net_stop": net_stop, "net_frames": net_frames, "net_strangers": net_strangers,
-         "net_schedules": net_schedules}
+         "net_schedules": net_schedules, **torture_netns.PARTS}
 TELLS = {"net_kills": "a swarm whose agents are killed 5 to 30 times",
          "net_broker": "a swarm whose nats-server is killed or stopped for up to 5 s, up to three times",
          "net_stop": "a swarm of which agents are stopped for up to 10 s",
          "net_frames": "50 000 to 200 000 hostile frames, counted one by one",
          "net_strangers": "1000 to 5000 logins of strangers",
-         "net_schedules": "6000 simulated runs that no test has played, half of them with two epochs: loss, crashes, partitions, hostile brokers"}
+         "net_schedules": "6000 simulated runs that no test has played, half of them with two epochs: loss, crashes, partitions, hostile brokers",
+         **torture_netns.TELLS}

@@ -5,7 +5,8 @@
 Same data, model, partition, attacks, number of malicious clients and seeds for all; only what the server aggregates with differs. Distributed
 SGD with momentum at the clients, as in ByzFL's benchmark. Digits (data/) by default, MNIST with MNIST=folder of its idx files. Malicious clients
 are exact copies of each other, as in ByzFL, or have noise of their own ("jitter"), so that no test for copies wins by that alone. Rows
-that are in the file already are not run again: interrupt it, and start it once more. The table is printed at the end.
+that are in the file already are not run again: interrupt it, and start it once more. Tables are printed at the end:
+means over the seeds and standard deviations.
 """
 from __future__ import annotations
 
@@ -161,21 +162,41 @@ def key_of(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in HEAD[:8])
 
 
-def table(rows: list[dict[str, str]]) -> str:
-    """Means over seeds; a row per aggregator, a column per case."""
+def tables(rows: list[dict[str, str]]) -> str:
+    """One for each data set and partition: a row per aggregator, a column per case, the mean over the seeds and their standard deviation."""
+    settings = list(dict.fromkeys((row["data"], row["partition"]) for row in rows))
+    return "\n\n".join(f"{data}, {partition}:\n\n" + _table([row for row in rows if (row["data"], row["partition"]) == (data, partition)])
+                       for data, partition in settings)
+
+
+def _table(rows: list[dict[str, str]]) -> str:
     cells: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     times: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         name = "Reef nnm | ref" if row["aggregator"].startswith("Reef nnm") else row["aggregator"]
-        jitter = f", jitter {row['jitter']}" if float(row["jitter"]) else ""
-        cells[name][f"{row['data']}, {row['partition']}, f={row['f']}, {row['attack']}{jitter}"].append(float(row["accuracy"]))
+        cells[name][_case(row)].append(float(row["accuracy"]))
         times[name].append(float(row["milliseconds"]))
-    cases = sorted({case for found in cells.values() for case in found})
+    cases = list(dict.fromkeys(_case(row) for row in rows))
+    seeds = max(len(values) for found in cells.values() for values in found.values())
     lines = ["| aggregator | " + " | ".join(cases) + " | ms per step |", "|---" * (len(cases) + 2) + "|"]
     for name, found in cells.items():
-        means = [f"{np.mean(found[case]):.1f}" if case in found else "" for case in cases]
-        lines.append("| " + name.replace("|", "\\|") + " | " + " | ".join(means) + f" | {np.median(times[name]):.2f} |")
+        lines.append("| " + name.replace("|", "\\|") + " | " + " | ".join(_cell(found[case], seeds) for case in cases)
+                     + f" | {np.median(times[name]):.2f} |")
     return "\n".join(lines)
+
+
+def _case(row: dict[str, str]) -> str:
+    if row["attack"] == "none":
+        return "no attack"
+    return f"{row['attack']}, f = {row['f']}" + (", noise" if float(row["jitter"]) else "")
+
+
+def _cell(values: list[float], seeds: int) -> str:
+    """A case for which some seeds are missing says how many there are."""
+    if not values:
+        return ""
+    spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.1f}{spread}" + (f" ({len(values)} of {seeds} seeds)" if len(values) < seeds else "")
 
 
 def main() -> None:
@@ -208,7 +229,7 @@ def main() -> None:
                                 run(framework, data, f"perceptron_{name}", row, make())
                                 writer.writerow(row)
                                 file.flush()
-    print(table(kept.whole_rows(given.out, HEAD[-1])))
+    print(tables(kept.whole_rows(given.out, HEAD[-1])))
 
 
 if __name__ == "__main__":

@@ -82,17 +82,31 @@ def compare_rules() -> None:
         print("| " + spec.replace("|", "\\|") + f" | {run.accuracy()[0]:.1f} | {shown} |")
 
 
-def follow_mref(malicious: int) -> None:
-    print(f"\nOne class each, {malicious} malicious, mref\n\n| round | accuracy | by class | trust in the clients of these classes |\n|---|---|---|---|")
-    run, rule, state = Training("class", malicious), reef.Rule("mref:seed=1"), reef.State()
+def follow_mref(malicious: int, seed: int = 0, without: str = "nothing") -> float:
+    """Prints accuracy and trust over the rounds and, of the honest clients that lose half of their weight, what took it at first and at the end."""
+    print(f"\nOne class each, {malicious} malicious, mref, seed {seed}, without {without}\n")
+    print("| round | accuracy | by class | trust in the clients of these classes |\n|---|---|---|---|")
+    run, rule, state = Training("class", malicious, seed), reef.Rule(f"mref:seed=1,without={without}"), reef.State()
+    first: dict[int, str] = {}
     for number in range(STEPS):
         report = run.step(rule, state, number)
-        trust = np.asarray(report.trust)
+        trust = np.asarray(report.trust)[:HONEST]
+        for client in np.flatnonzero(trust < 0.7):
+            first.setdefault(int(client), f"round {number + 1}: {report.explain(int(client))}")
         if number + 1 in (50, 100, 150, 200, 300):
             whole, each = run.accuracy()
-            print(f"| {number + 1} | {whole:.1f} | {' '.join(map(str, each))} | {' '.join(f'{value:.1f}' for value in trust[:HONEST])} |")
-    for client in np.flatnonzero(trust[:HONEST] < 0.5):
-        print(f"\nclass {client}: {report.explain(int(client))}")
+            print(f"| {number + 1} | {whole:.1f} | {' '.join(map(str, each))} | {' '.join(f'{value:.1f}' for value in trust)} |")
+    for client in np.flatnonzero(trust < 0.5):
+        print(f"\nclass {client}: {first[int(client)]}; round {STEPS}: {report.explain(int(client))}")
+    return run.accuracy()[0]
+
+
+def leave_out(parts: tuple[str, ...]) -> None:
+    """Whether one part of the rule alone is responsible."""
+    found = {part: [follow_mref(MALICIOUS, seed, part) for seed in range(2)] for part in parts}
+    print("\n| without | final accuracy, two seeds |\n|---|---|")
+    for part, values in found.items():
+        print(f"| {part} | {', '.join(f'{value:.1f}' for value in values)} |")
 
 
 if __name__ == "__main__":
@@ -100,3 +114,4 @@ if __name__ == "__main__":
     compare_rules()
     follow_mref(MALICIOUS)
     follow_mref(0)
+    leave_out(("nothing", "gate", "short", "middle", "long", "tail"))

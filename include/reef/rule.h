@@ -69,12 +69,14 @@ typedef struct reef_span {
     const double *a;         /* n weights, > 0, sum 1 */
     bool equal;              /* all weights are the same */
     bool single;             /* float32, else float64 */
+    bool mixed;              /* rows made by pre-aggregators; `column` may see them with other rounding errors */
     ptrdiff_t n;             /* rows */
     ptrdiff_t count;         /* coordinates, 1..4096 */
     ptrdiff_t f;             /* as in reef_column, like the next three */
     ptrdiff_t self;          /* the receiver's own row, or -1 */
     double tuned;            /* what `tune` said */
     double floor;            /* least scale */
+    double half_tol;         /* relative tolerance with which half of the weight is compared (weighted medians) */
     void *out;               /* count numbers of the same type */
     double *share;           /* n sums of effective weights to add to, or NULL: not wanted */
     int64_t *rejected;       /* n counts of coordinates with share 0 to add to, with share only */

@@ -16,7 +16,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from ._rows import vote
-from ._rule import Rule, State, aggregate, rule_of
+from ._rule import Rule, State, aggregate, check_step, rule_of
 
 Array = np.ndarray[Any, Any]
 Layout = tuple[tuple[str, tuple[int, ...], str], ...]
@@ -169,7 +169,13 @@ def memory_for(rule: Rule, per_array: bool, step: float, path: Union[None, str, 
         return None
     if per_array:
         raise ValueError(f"{rule!r} remembers nodes by their whole models; it cannot work per array")
-    return Memory(step, path)
+    check_folder("memory", path)
+    if not 0 <= check_step(step) < math.inf:
+        raise ValueError(f"step={step:g}; it must be finite and positive, or 0 if it is unknown")
+    memory = Memory(float(step), path)
+    if memory.resumed:
+        memory.state.check_use(rule, "strings")
+    return memory
 
 
 def _moved(model: Mapping[str, Array], origin: Mapping[str, Array], sign: int) -> dict[str, Array]:
@@ -333,10 +339,10 @@ def check_count(rule: Rule, replies: int) -> None:
 HEAD = ["round", "node", "trust", "rejected", "weight", "left_out", "why"]
 
 
-def check_csv(path: Union[None, str, os.PathLike[str]]) -> None:
-    """Before the first round, not after it."""
+def check_folder(option: str, path: Union[None, str, os.PathLike[str]]) -> None:
+    """Of a file that will be written, before the first round, not after it."""
     if path is not None and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-        raise ValueError(f"trust_csv={os.fspath(path)!r}: the folder does not exist")
+        raise ValueError(f"{option}={os.fspath(path)!r}: the folder does not exist")
 
 
 def write_csv(path: Union[str, os.PathLike[str]], number: int, replies: Sequence[Reply], resumed: bool = False) -> str:

@@ -5,9 +5,13 @@ import ctypes as c
 import hashlib
 import json
 import math
+import numbers
+import operator
 import os
 import tempfile
+import threading
 import weakref
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Hashable, Optional, Sequence, Union
@@ -137,12 +141,13 @@ def _numbered(ids: Optional[list[Any]], names: dict[str, int]) -> Optional[Array
 
 class State:
     """What a rule remembers from one aggregation to the next: its last result (centered clipping), or every sender (mref). Hand the same
-    object to every call; it takes its shape from the first. Senders are identified by the ids given with the rows, integers or strings:
-    rows then come in any order and number, who is absent is remembered, who is new starts afresh. Without ids they are identified by
-    position, and their number must not change. `centre`, if given, is the first guess of centered clipping: an array, or a dict or list
-    of arrays."""
+    object to every call; it takes its shape from the first. Threads that share it wait for each other. Senders are identified by the ids
+    given with the rows, integers or strings: rows then come in any order and number, who is absent is remembered, who is new starts afresh.
+    Without ids they are identified by position, and their number must not change. `centre`, if given, is the first guess of centered
+    clipping: an array, or a dict or list of arrays."""
 
     def __init__(self, centre: Any = None) -> None:
+        self.lock = threading.RLock()  # one aggregation at a time: the library is called without the GIL
         self._handle: Optional[Handle] = None
         self._made_for: Any = None  # rule, rows, lengths and type of the handle
         self._first = centre
@@ -152,6 +157,7 @@ class State:
     def prepare(self, rule: Rule, batch: Batch, keys: Sequence[Hashable]) -> Handle:
         """The library's state for this shape."""
         lengths = tuple(batch.lengths(keys))
+        self.check_use(rule)
         if self._handle is None:
             self._make(rule, batch.count, lengths, batch.type)
             if self._first is not None:
@@ -159,10 +165,16 @@ class State:
         elif (lengths, batch.type) != self._made_for[2:]:
             raise ValueError(f"this state belongs to rows of {sum(self._made_for[2])} numbers in {len(self._made_for[2])} tensors, these are "
                              f"of {sum(lengths)} in {len(lengths)}, or of another shape or type")
-        elif rule.name != self._made_for[0].name and {"centre", "senders"} & {*rule.traits, *self._made_for[0].traits}:
-            raise ValueError(f"this state belongs to {self._made_for[0].name}, not to {rule.name}")
         assert self._handle is not None
         return self._handle
+
+    def check_use(self, rule: Rule, kind: Optional[str] = None) -> None:
+        """Raises if it is the memory of another rule, or has senders by other ids than of this kind."""
+        made_for = self._made_for[0] if self._handle is not None else rule
+        if rule.name != made_for.name and {"centre", "senders"} & {*rule.traits, *made_for.traits}:
+            raise ValueError(f"this state belongs to {made_for.name}, not to {rule.name}")
+        if kind is not None and self._kind not in (None, kind):
+            raise TypeError(f"this state identifies senders by {self._kind}, but now they have {kind}")
 
     def _make(self, rule: Rule, rows: int, lengths: tuple[int, ...], kind: int) -> None:
         sizes = (c.c_ssize_t * len(lengths))(*lengths)
@@ -172,12 +184,13 @@ class State:
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: what is remembered, as the library saves it."""
         saved = b""
-        if self._handle is not None:
-            room = c.create_string_buffer(lib.reef_state_size(self._handle.pointer))
-            call(lib.reef_ffi_state_save, self._handle.pointer, room, len(room))
-            saved = room.raw
-        return {"first": self._first, "made_for": self._made_for if self._handle is not None else None, "saved": saved,
-                "kind": self._kind, "names": self._names}
+        with self.lock:
+            if self._handle is not None:
+                room = c.create_string_buffer(lib.reef_state_size(self._handle.pointer))
+                call(lib.reef_ffi_state_save, self._handle.pointer, room, len(room))
+                saved = room.raw
+            return {"first": self._first, "made_for": self._made_for if self._handle is not None else None, "saved": saved,
+                    "kind": self._kind, "names": dict(self._names)}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__init__(kept["first"])  # type: ignore[misc] # an object that was not begun
@@ -227,8 +240,8 @@ class State:
         if kept["made_for"] is None:
             raise ValueError("there is nothing to save yet: the state has not been used")
         rule, rows, lengths, kind = kept["made_for"]
-        head = json.dumps({"rule": rule.spec, "rows": rows, "lengths": lengths, "type": kind, "kind": self._kind,
-                           "names": list(self._names), "bytes": len(kept["saved"])}).encode()
+        head = json.dumps({"rule": rule.spec, "rows": rows, "lengths": lengths, "type": kind, "kind": kept["kind"],
+                           "names": list(kept["names"]), "bytes": len(kept["saved"])}).encode()
         body = _MAGIC + head + b"\n" + kept["saved"]
         target = Path(os.path.realpath(path))
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -405,11 +418,15 @@ class Rule:
                  copy: bool = False, state: Optional[State] = None, round: int = 0, self_row: int = -1,
                  ids: Optional[Sequence[Union[int, str]]] = None, step: float = 0) -> Any:
         """Aggregates rows; see reef.aggregate."""
-        if type(rows) is np.ndarray and weights is None and ids is None and not (report or shares) and self_row == -1 and step == 0:
-            quick = self._ready.apply(rows, out, state, round)
+        plain = (type(rows) is np.ndarray and type(round) is int and type(step) in (int, float) and type(self_row) is int
+                 and (step, self_row) == (0, -1))
+        if plain and weights is None and ids is None and not (report or shares):
+            with nullcontext() if state is None else state.lock:
+                quick = self._ready.apply(rows, out, state, round)
             if quick is not None:
                 return quick
         batch, form = split(rows, copy)
+        step, round, self_row = check_step(step), operator.index(round), operator.index(self_row)
         keys = batch.used()
         results: dict[Hashable, Any] = {key: empty_like(batch.columns[key][0]) for key in batch.real}
         if out is not None:
@@ -424,8 +441,10 @@ class Rule:
         if given is not None and len(set(given)) < len(given) and "senders" in self.traits:
             twice = next(name for place, name in enumerate(given) if name in given[:place])
             raise ValueError(f"two rows have the id {twice!r}: each sender has one row")
-        told = self._apply(batch, keys, results, vector, report or shares or disputed, shares, state, round, self_row, given,
-                           step)
+        lock: Any = nullcontext() if state is None else state.lock
+        with lock:
+            told = self._apply(batch, keys, results, vector, report or shares or disputed, shares, state, round, self_row, given,
+                               step)
         results.update(_elect(batch, vector, told) if disputed else batch.unanimous())
         if out is None:
             results = {key: batch.back(key, result) for key, result in results.items()}
@@ -473,6 +492,13 @@ def _elect(batch: Batch, weights: Optional[Array], told: Optional[Report]) -> di
     voting = np.ones(batch.count) if weights is None else weights.copy()
     voting[list(told.dropped)] = 0
     return batch.votes(voting, told.trust if batch.used() else None)
+
+
+def check_step(step: Any) -> float:
+    """Of its type alone; the library checks its range."""
+    if not isinstance(step, numbers.Real):
+        raise TypeError(f"step is {step!r:.40}, not a number")
+    return float(step)
 
 
 def _report_maker(rows: int) -> Any:
@@ -539,6 +565,8 @@ def rule_of(rule: Union[str, Rule], parameters: dict[str, Value]) -> Rule:
         if parameters:
             raise TypeError(f"parameters {', '.join(parameters)} go with a rule's name, not with a reef.Rule")
         return rule
+    if not isinstance(rule, str):
+        raise TypeError(f"the rule is a {type(rule).__name__}, not a rule string or a reef.Rule")
     return _cached(make_spec(rule, parameters), _library.get_threads())
 
 

@@ -18,6 +18,7 @@ import torch
 
 from ._simulate import Array, Step
 
+_TIES = hasattr(torch, "func")  # functional_call follows a parameter to every module that shares it
 try:
     from torch.func import functional_call, grad, vmap
 except ImportError:  # before PyTorch 2
@@ -28,8 +29,8 @@ _drawing = threading.Lock()  # parameters are drawn from torch's global generato
 
 
 def _single_precision(tensor: torch.Tensor) -> torch.Tensor:
-    """What the models are in; whole numbers stay."""
-    return tensor.float() if tensor.is_floating_point() else tensor
+    """What the models are in; whole numbers stay, truth values become some."""
+    return tensor.float() if tensor.is_floating_point() else tensor.long() if tensor.dtype == torch.bool else tensor
 
 
 def _tensors(data: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -45,6 +46,28 @@ def _tensors(data: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return inputs, targets
 
 
+def _shared(model: torch.nn.Module) -> dict[str, str]:
+    """Parameters that several modules share (tied weights): further names of each, with the one that named_parameters has."""
+    first: dict[int, str] = {}
+    others: dict[str, str] = {}
+    for prefix, module in model.named_modules():
+        for name, value in module.named_parameters(prefix, recurse=False):
+            if first.setdefault(id(value), name) != name:
+                others[name] = first[id(value)]
+    return others
+
+
+def _right(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Whether each prediction is. Outputs are (n, classes), or (n, classes, ...) or (n, ..., classes) for targets (n, ...)."""
+    if targets.dim() == 1:
+        return outputs.reshape(len(targets), -1).argmax(1) == targets
+    axis = next((axis for axis in (1, -1) if outputs.dim() == targets.dim() + 1 and outputs.argmax(axis).shape == targets.shape), None)
+    if axis is None:
+        raise ValueError(f"outputs of the shape {tuple(outputs.shape)} are no classes of targets {tuple(targets.shape)}; "
+                         "(n, classes) and (n,) are, for instance. Targets that are no classes must be floating-point numbers")
+    return outputs.argmax(axis) == targets
+
+
 class Problem:
     """What agents learn: a model, a loss, and a data set per agent.
 
@@ -52,10 +75,10 @@ class Problem:
     loss         loss(outputs, targets), the mean over a batch, as torch.nn.functional.cross_entropy
     datasets     one per agent: (inputs, targets) as arrays or tensors, or a torch Dataset
     test         the same for evaluation; None: the data of all agents
-    vectorize    all agents of a step in one call (vmap); None: if the model can. Models whose buffers change (BatchNorm) or that draw
-                 random numbers (dropout) cannot, and are asked agent by agent, in evaluation mode for their buffers
+    vectorize    all agents of a step in one call (vmap); None: if the model can, else they are asked one by one
 
-    Whole-number targets are classes: accuracies are measured, and label flips turn y into classes - 1 - y. Batches are drawn with
+    Models are in evaluation mode: BatchNorm normalizes by the buffers that make_model made, dropout does nothing. Whole-number targets are
+    classes, negative ones to be ignored: accuracies are measured, and label flips turn y into classes - 1 - y. Batches are drawn with
     replacement by (seed, agent, repetition, round, step). Parameters are those that require a gradient; buffers stay as make_model made
     them. Models and data are float32, whatever they were before. With torch.set_num_threads(1) the same seed gives the same bits.
     """
@@ -68,6 +91,10 @@ class Problem:
         self.model = self._fresh(0).eval()
         self.shapes = {name: value.shape for name, value in self.model.named_parameters() if value.requires_grad}
         self.dimension = sum(shape.numel() for shape in self.shapes.values())
+        if self.dimension == 0:
+            raise ValueError("the model has no parameters that require a gradient")
+        shared = {} if _TIES else _shared(self.model)
+        self._other_names = {other: name for other, name in shared.items() if name in self.shapes}
         self.samples = [len(targets) for _, targets in self.data]
         whole = not (self.test[1].is_floating_point() or self.test[1].is_complex())
         self.classes = 1 + max(int(targets.max()) for _, targets in [*self.data, self.test]) if whole else 0
@@ -82,7 +109,8 @@ class Problem:
 
     def _parts(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
         pieces = flat.split([shape.numel() for shape in self.shapes.values()])
-        return {name: piece.reshape(shape) for (name, shape), piece in zip(self.shapes.items(), pieces)}
+        parts = {name: piece.reshape(shape) for (name, shape), piece in zip(self.shapes.items(), pieces)}
+        return {**parts, **{other: parts[name] for other, name in self._other_names.items()}}
 
     def _risk(self, flat: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return self.loss(functional_call(self.model, self._parts(flat), (inputs,)), targets)
@@ -107,7 +135,7 @@ class Problem:
         if step.size > 0:
             chosen = torch.from_numpy(step.generator(self.seed, agent).integers(len(targets), size=step.size))
             inputs, targets = inputs[chosen], targets[chosen]
-        return inputs, self.classes - 1 - targets if flipped and self.classes else targets
+        return inputs, torch.where(targets >= 0, self.classes - 1 - targets, targets) if flipped and self.classes else targets
 
     def gradient(self, models: Array, agents: Array, step: Step) -> Array:
         """(n, M) gradients."""
@@ -130,8 +158,8 @@ class Problem:
                 outputs = functional_call(self.model, self._parts(row), (inputs,))
                 scores["loss"].append(float(self.loss(outputs, targets)))
                 if self.classes:
-                    right = outputs.reshape(len(targets), -1).argmax(1) == targets
-                    by_class = [float(right[targets == label].float().mean()) for label in targets.unique()]
-                    scores["accuracy"].append(float(right.float().mean()))
+                    right = _right(outputs, targets)
+                    by_class = [float(right[targets == label].float().mean()) for label in targets.unique() if label >= 0]
+                    scores["accuracy"].append(float(right[targets >= 0].float().mean()))
                     scores["worst_accuracy"].append(min(by_class))
         return scores

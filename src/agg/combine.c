@@ -356,6 +356,7 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
                       .self = plan->self,
                       .tuned = j->tuned,
                       .floor = j->floor,
+                      .half_tol = plan->dtype == REEF_F32 ? RFI_HALF_TOL_F32 : RFI_HALF_TOL_F64,
                       .out = out_at(j, from),
                       .hard = w->hard,
                       .scratch = w->scratch,

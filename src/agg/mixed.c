@@ -173,6 +173,7 @@ ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const
                       .self = -1,
                       .tuned = tuned,
                       .floor = floor,
+                      .mixed = true,
                       .out = result,
                       .hard = w->hard,
                       .scratch = w->scratch,

@@ -71,11 +71,11 @@ static inline ptrdiff_t rfi_block_count(const reef_attack_view *view, ptrdiff_t 
 
 /* mu and sigma (unless NULL) of the numbers from..from+count-1 of the rows, count <= RFI_ATTACK_BLOCK. Without rows: own and 0. */
 void rfi_attack_moments(const reef_attack_view *view, ptrdiff_t from, ptrdiff_t count, double *mean, double *deviation);
-/* mu as a row. */
 /* Noise of standard deviation `size` from the stream of an agent in this round. */
 void rfi_attack_normal(const reef_attack_view *view, ptrdiff_t agent, double size, float *out);
 /* out = mean of the rows known + (shift + out) times their deviation. */
 void rfi_attack_shift(const reef_attack_view *view, double shift, float *out);
+/* mu as a row. */
 void rfi_attack_mean(const reef_attack_view *view, float *mean);
 
 /* z of ALIE for h honest agents and f liars; `all`: the share is of all agents instead of the honest ones. */

@@ -9,6 +9,7 @@
  */
 #include "attack/attack.h"
 
+#include <assert.h>
 #include <math.h>
 
 typedef struct line_search_params {
@@ -106,7 +107,7 @@ static double find_factor(search *s, double first)
     if (!s->view->aggregate) {
         return first;
     }
-    (void)evaluate(s, first);
+    double at_first = evaluate(s, first);
     for (int step = 1; s->left > refining && step <= 60; step++) {
         /* +1, -1, +2, -2, ... */
         (void)evaluate(s, ldexp(base, step % 2 ? (step + 1) / 2 : -step / 2));
@@ -115,6 +116,8 @@ static double find_factor(search *s, double first)
         double middle = log2(s->best);
         refine(s, middle - 1, middle + 1);
     }
+    assert(s->left >= 0 && s->value >= at_first); /* no more trials than allowed, and never worse than the first */
+    (void)at_first;
     return s->best;
 }
 

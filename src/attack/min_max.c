@@ -11,6 +11,7 @@
  */
 #include "attack/attack.h"
 
+#include <assert.h>
 #include <math.h>
 
 typedef struct min_max_params {
@@ -191,6 +192,9 @@ static void move_lanes(const min_max_params *p, const reef_attack_view *view, pt
     sum_distances(&g);
     find_limit(&g);
     find_gamma(&g);
+    for (ptrdiff_t j = 0; j < g.count; j++) {
+        assert(!(g.gamma[j] < 0)); /* away from the mean, not across it; NaN where honest rows are */
+    }
     for (ptrdiff_t i = first; i < view->length; i += view->lanes) {
         for (ptrdiff_t j = 0; j < g.count; j++) {
             out[i + j] = rfi_to_float((double)mean[i + j] + g.gamma[j] * (double)out[i + j]);

@@ -19,6 +19,7 @@ bool rfi_attack_honest(const reef_attack_view *view, float *out)
 
 float *rfi_attack_row(const reef_attack_view *view, ptrdiff_t i)
 {
+    assert(view->work && i >= 0 && view->length % view->lanes == 0);
     return view->work + 4 * (view->known + 2) + i * view->length;
 }
 
@@ -131,6 +132,7 @@ bool rfi_attack_try(const reef_attack_view *view, const float *candidate, float 
     double wanted = round(per_row * (double)view->known);
     double copies = wanted < 1 ? 1 : wanted > (double)view->known + 1 ? (double)view->known + 1 : wanted;
     ptrdiff_t count = view->known + (ptrdiff_t)copies;
+    assert(copies >= 1 && count <= 2 * (view->known + 2)); /* the room that rfi_attack_pointers has */
     for (ptrdiff_t l = 0; l < count; l++) {
         rows[l] = l < view->known ? view->rows[l] : candidate;
     }
@@ -147,6 +149,7 @@ void rfi_attack_rng(const reef_attack_view *view, ptrdiff_t lane, ptrdiff_t agen
 
 void rfi_attack_normal(const reef_attack_view *view, ptrdiff_t agent, double size, float *out)
 {
+    assert(size >= 0 && view->lanes >= 1 && view->length % view->lanes == 0);
     for (ptrdiff_t r = 0; r < view->lanes; r++) {
         rfi_rng rng;
         rfi_attack_rng(view, r, agent, view->round, &rng);

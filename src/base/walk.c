@@ -6,6 +6,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* Parts next to each other go to one worker, which reads and writes them together; so many bundles of them per worker keep all busy to the end. */
+enum { BUNDLES = 64 };
+
 void rfi_walk_parts(const ptrdiff_t *lengths, ptrdiff_t segments, ptrdiff_t grain, ptrdiff_t *parts)
 {
     parts[0] = 0;
@@ -44,6 +47,8 @@ static rfi_stretch part_at(const rfi_walk *walk, ptrdiff_t part, ptrdiff_t worke
 typedef struct journey {
     const rfi_walk *walk;
     ptrdiff_t first;    /* part */
+    ptrdiff_t end;      /* behind the last */
+    ptrdiff_t bundle;   /* parts that a worker takes at once */
     atomic_int status;  /* the first failure stays */
     reef_error failure; /* with it */
 } journey;
@@ -62,15 +67,14 @@ static void keep_failure(journey *j, reef_status status, const reef_error *error
     }
 }
 
-static void run_part(void *job, ptrdiff_t number, ptrdiff_t worker)
+static void run_part(journey *j, ptrdiff_t number, ptrdiff_t worker)
 {
-    journey *j = job;
     const rfi_walk *walk = j->walk;
     reef_error error;
     if (is_over(j)) {
         return;
     }
-    rfi_stretch part = part_at(walk, j->first + number, worker);
+    rfi_stretch part = part_at(walk, number, worker);
     if (walk->enter) {
         walk->enter(walk->user, &part);
     }
@@ -86,6 +90,15 @@ static void run_part(void *job, ptrdiff_t number, ptrdiff_t worker)
     }
 }
 
+static void run_bundle(void *job, ptrdiff_t number, ptrdiff_t worker)
+{
+    journey *j = job;
+    ptrdiff_t first = j->first + number * j->bundle;
+    for (ptrdiff_t part = first; part < j->end && part < first + j->bundle; part++) {
+        run_part(j, part, worker);
+    }
+}
+
 reef_status rfi_walk_run(const rfi_walk *walk, reef_error *error)
 {
     assert(walk->workers >= 1 && walk->segments >= 1 && walk->grain >= 1 && walk->step >= 0);
@@ -98,8 +111,10 @@ reef_status rfi_walk_run(const rfi_walk *walk, reef_error *error)
         j.first = walk->from / walk->grain;
         parts = walk->to > walk->from ? (walk->to - 1) / walk->grain - j.first + 1 : 0;
     }
+    j.end = j.first + parts;
+    j.bundle = parts / (walk->workers * BUNDLES) + 1;
     atomic_init(&j.status, REEF_OK);
-    rfi_pool_run(walk->context, walk->workers, parts, run_part, &j);
+    rfi_pool_run(walk->context, walk->workers, (parts + j.bundle - 1) / j.bundle, run_bundle, &j);
     reef_status status = (reef_status)atomic_load(&j.status);
     if (status != REEF_OK && error) {
         *error = j.failure;

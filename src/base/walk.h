@@ -1,6 +1,6 @@
 /* Walking over the coordinates of some segments on the workers of a context.
  *
- * Every segment is cut into parts at multiples of the grain. Workers take parts in any order; the one that has a part visits it from
+ * Every segment is cut into parts at multiples of the grain. Workers take parts, or bundles of neighbours where there are many, in any order; the one that has a part visits it from
  * front to back, in stretches of at most `step`. The first failure ends the walk. */
 #ifndef RFI_BASE_WALK_H
 #define RFI_BASE_WALK_H

@@ -4,6 +4,8 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
+
 /* ---- strongly connected components (Tarjan 1972) ----
  * index: order of discovery; low: smallest index known to be reachable, DONE once the component is complete. */
 
@@ -39,11 +41,13 @@ static void leave(tarjan *t, int32_t v)
 {
     t->depth--;
     if (t->low[v] < t->index[v]) {
-        lower(&t->low[t->call[t->depth - 1]], t->low[v]); /* v is not the root, hence has a caller */
+        assert(t->depth > 0); /* v is not the root, hence has a caller */
+        lower(&t->low[t->call[t->depth - 1]], t->low[v]);
         return;
     }
     int32_t u;
     do {
+        assert(t->stacked > 0); /* v itself is below */
         u = t->stack[--t->stacked];
         t->low[u] = DONE;
     } while (u != v);
@@ -93,6 +97,7 @@ ptrdiff_t rfi_components(const reef_context *context, const reef_csr *csr, const
             search(&t, (int32_t)k);
         }
     }
+    assert(t.stacked == 0 && t.depth == 0 && t.components <= agents); /* each agent is in one component */
     rfi_release(context, t.next);
     return t.components;
 }
@@ -178,6 +183,7 @@ bool rfi_transpose_make(const reef_context *context, const reef_csr *csr, rfi_tr
             transpose->places[to] = (int32_t)place;
         }
     }
+    assert(start[0] == 0 && start[csr->agents] == links);
     return true;
 }
 

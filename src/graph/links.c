@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct common_params {
@@ -140,6 +141,7 @@ const reef_graph *reef_links_graph(const reef_links *links, int64_t round)
     if (!links) {
         return NULL;
     }
+    assert(links->common.every >= 1 && links->count >= 1);
     int64_t turn = round / links->common.every;
     if (links->count == 1) {
         return links->graphs[0];
@@ -167,6 +169,7 @@ ptrdiff_t rfi_links_graphs(const reef_links *links)
 
 const reef_graph *rfi_links_graph_at(const reef_links *links, ptrdiff_t index)
 {
+    assert(index >= 0 && index < links->count);
     return links->graphs[index];
 }
 
@@ -203,6 +206,7 @@ ptrdiff_t reef_links_largest(const reef_links *links)
 /* Weights to sum one: what is missing goes to the receiver itself (at `own`), or to all in proportion. */
 static ptrdiff_t settle(const reef_links *links, ptrdiff_t count, ptrdiff_t own, double sum, double *weight)
 {
+    assert(own < count && sum >= 0 && sum <= 1 + RFI_COLUMN_TOLERANCE);
     if (links->common.lost == SELF && own >= 0) {
         double others = sum - weight[own];
         weight[own] = others < 1 ? 1 - others : 0;
@@ -245,6 +249,7 @@ ptrdiff_t reef_links_eval(const reef_links *links, int64_t round, ptrdiff_t rece
         sum += csr.weight[i];
         count++;
     }
+    assert(count <= links->largest); /* the room that callers have */
     if (count == csr.start[receiver + 1] - csr.start[receiver]) {
         return count; /* nothing is lost: the weights are the graph's, bit for bit */
     }

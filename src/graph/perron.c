@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Relative disagreement of a link that is rounding: errors add up along the walk. */
@@ -70,8 +71,10 @@ static void normalise(double *p, ptrdiff_t n)
 {
     double sum = 0;
     for (ptrdiff_t k = 0; k < n; k++) {
+        assert(p[k] >= 0); /* columns are not negative, so the vector is not */
         sum += p[k];
     }
+    assert(sum > 0);
     for (ptrdiff_t k = 0; k < n; k++) {
         p[k] /= sum;
     }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 
 typedef struct placing {
@@ -42,6 +43,7 @@ static bool is_allowed(const placing *p, ptrdiff_t c)
 
 static void place(placing *p, ptrdiff_t c)
 {
+    assert(!p->malicious[c]);
     p->malicious[c] = true;
     p->placed++;
     for (ptrdiff_t i = p->out.start[c]; i < p->out.start[c + 1]; i++) {
@@ -84,6 +86,7 @@ static bool is_worse(const placing *p, int32_t a, int32_t b)
 
 static void put(placing *p, ptrdiff_t at, int32_t c)
 {
+    assert(at >= 0 && at < p->csr->agents);
     p->order[at] = c;
     p->position[c] = (int32_t)at;
 }
@@ -233,6 +236,18 @@ static reef_status count_wanted(placing *p, const reef_placement *placement, ree
     return REEF_OK;
 }
 
+#ifndef NDEBUG
+/* What `keep` promises of every honest agent. */
+static bool keeps_majority(const placing *p)
+{
+    bool all = true;
+    for (ptrdiff_t k = 0; k < p->csr->agents; k++) {
+        all = all && (!p->keep || p->malicious[k] || p->spare[k] >= 0);
+    }
+    return all;
+}
+#endif
+
 static reef_status run(placing *p, const reef_placement *placement, reef_error *error)
 {
     if (placement->how == REEF_PLACE_LIST) {
@@ -247,6 +262,7 @@ static reef_status run(placing *p, const reef_placement *placement, reef_error *
     } else {
         place_random(p, placement->seed);
     }
+    assert(p->placed <= p->wanted && keeps_majority(p));
     if (p->placed < p->wanted && placement->malicious_count.kind != REEF_MALICIOUS_MAX) {
         return rfi_fail(
             error, REEF_E_MALICIOUS,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 
 void rfi_operate(const rfi_operator *op, const double *x, double *y)
@@ -126,6 +127,7 @@ static reef_status solve(const rfi_operator *op, const reef_spectrum_options *op
     } else {
         status = (result->reversible ? rfi_second_reversible : rfi_second_general)(op, p, result, error);
     }
+    assert(status != REEF_OK || (result->second >= 0 && result->second <= 1)); /* columns sum to one */
     result->gap = 1 - result->second;
     return status;
 }

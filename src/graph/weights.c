@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -119,6 +120,7 @@ reef_status rfi_scale_columns(const reef_csr *csr, double *weight, reef_error *e
         for (ptrdiff_t i = csr->start[k]; i < csr->start[k + 1]; i++) {
             weight[i] /= sum;
         }
+        assert(fabs(column_sum(csr, weight, k) - 1) <= 1e-9); /* what everything that uses weights relies on */
     }
     return REEF_OK;
 }

@@ -128,12 +128,30 @@ static bool take_character(rfi_json *c)
     return true;
 }
 
+/* What most names are made of, at once: characters of ASCII that stand for themselves. */
+static void take_plain(rfi_json *c)
+{
+    const char *first = c->at;
+    while (c->at < c->end && *c->at >= ' ' && *c->at != '"' && *c->at != '\\') {
+        if ((unsigned char)*c->at >= 0x80) {
+            break;
+        }
+        c->at++;
+    }
+    size_t length = (size_t)(c->at - first);
+    if (c->letter && length > 0) {
+        memcpy(c->letter + c->letters, first, length);
+    }
+    c->letters += (ptrdiff_t)length;
+}
+
 reef_status rfi_json_text(rfi_json *c, const char *missing, rfi_slice *text)
 {
     if (!rfi_json_take(c, '"')) {
         return rfi_json_fail(c, missing);
     }
     ptrdiff_t first = c->letters;
+    take_plain(c);
     while (c->at < c->end && *c->at != '"') {
         if (*c->at == '\\') {
             c->at++;
@@ -183,7 +201,12 @@ reef_status rfi_json_number(rfi_json *c, ptrdiff_t *number)
 {
     rfi_json_blanks(c);
     const char *first = c->at;
-    *number = 0;
+    ptrdiff_t small = 0; /* so few digits cannot overflow */
+    while (c->at < c->end && c->at - first < 18 && *c->at >= '0' && *c->at <= '9') {
+        small = 10 * small + (*c->at - '0');
+        c->at++;
+    }
+    *number = small;
     while (c->at < c->end && *c->at >= '0' && *c->at <= '9') {
         if (!rfi_mul(*number, 10, number) || !rfi_add(*number, *c->at - '0', number)) {
             return rfi_json_fail(c, "a number is too large");

@@ -16,6 +16,7 @@
 typedef struct store {
     ptrdiff_t tensors, pairs, dimensions; /* used so far */
     rfi_tensor *tensor;                   /* NULL while counting */
+    const rfi_tensor **by_name;
     rfi_slice *metadata;
     ptrdiff_t *dimension;
 } store;
@@ -245,7 +246,7 @@ int rfi_tensor_compare(const rfi_tensor *a, const rfi_tensor *b)
 
 static int by_name(const void *a, const void *b)
 {
-    return rfi_tensor_compare(a, b);
+    return rfi_tensor_compare(*(const rfi_tensor *const *)a, *(const rfi_tensor *const *)b);
 }
 
 static int by_start(const void *a, const void *b)
@@ -258,7 +259,7 @@ static int by_start(const void *a, const void *b)
     if (x->bytes != y->bytes) { /* those without data stand before the one that begins there */
         return x->bytes < y->bytes ? -1 : 1;
     }
-    return by_name(a, b);
+    return rfi_tensor_compare(x, y);
 }
 
 static reef_status fail_tensor(const char *file, const rfi_tensor *tensor, const char *what, reef_error *error)
@@ -323,13 +324,22 @@ static reef_status check_all(rfi_safetensors *table, size_t room, const char *fi
             return fail_tensor(file, &table->tensors[i], "has the name that is kept for metadata", error);
         }
     }
-    qsort(table->tensors, count, sizeof *table->tensors, by_name);
+    bool in_order = true; /* as most are */
     for (ptrdiff_t i = 1; i < table->count; i++) {
-        if (by_name(&table->tensors[i - 1], &table->tensors[i]) == 0) {
-            return fail_tensor(file, &table->tensors[i], "appears twice", error);
+        in_order = in_order && by_start(&table->tensors[i - 1], &table->tensors[i]) <= 0;
+    }
+    if (!in_order) {
+        qsort(table->tensors, count, sizeof *table->tensors, by_start);
+    }
+    for (ptrdiff_t i = 0; i < table->count; i++) {
+        table->by_name[i] = &table->tensors[i];
+    }
+    qsort(table->by_name, count, sizeof(void *), by_name);
+    for (ptrdiff_t i = 1; i < table->count; i++) {
+        if (rfi_tensor_compare(table->by_name[i - 1], table->by_name[i]) == 0) {
+            return fail_tensor(file, table->by_name[i], "appears twice", error);
         }
     }
-    qsort(table->tensors, count, sizeof *table->tensors, by_start);
     return check_data(table, room, file, error);
 }
 
@@ -367,6 +377,7 @@ static bool allocate(const reef_context *context, cursor *c, rfi_safetensors *ta
     rfi_arena arena = {0};
     for (int round = 0; round < 2; round++) { /* measure, then take */
         to->tensor = rfi_arena_take(&arena, to->tensors + 1, 1, sizeof *to->tensor);
+        to->by_name = rfi_arena_take(&arena, to->tensors + 1, 1, sizeof(void *));
         to->metadata = rfi_arena_take(&arena, to->pairs + 1, 2, sizeof *to->metadata);
         to->dimension = rfi_arena_take(&arena, to->dimensions + 1, 1, sizeof *to->dimension);
         c->json.letter = rfi_arena_take(&arena, c->json.letters + 1, 1, 1);
@@ -405,6 +416,7 @@ reef_status rfi_safetensors_read(const reef_context *context, const void *header
     found.count = to.tensors;
     found.pairs = to.pairs;
     found.tensors = to.tensor;
+    found.by_name = to.by_name;
     found.metadata = to.metadata;
     to.tensors = to.pairs = to.dimensions = 0;
     c.json.letters = 0;

@@ -34,7 +34,8 @@ typedef struct rfi_tensor {
 
 typedef struct rfi_safetensors {
     ptrdiff_t count;
-    rfi_tensor *tensors; /* in the order of their data; those without data by name */
+    rfi_tensor *tensors;        /* in the order of their data; those without data by name */
+    const rfi_tensor **by_name; /* the same, sorted; NULL in tables that were not read from a header */
     ptrdiff_t pairs;
     rfi_slice *metadata; /* key, text, key, text, ... */
     void *memory;        /* everything above */

@@ -43,7 +43,7 @@ reef_status rfi_merge_open_base(rfi_merge *merge, reef_error *error)
     if (!merge->base_of) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for the tensors of the base");
     }
-    reef_status status = rfi_model_open(merge->context, &merge->base, merge->options->base, error);
+    reef_status status = rfi_model_open(merge->context, &merge->base, merge->options->base, NULL, error);
     if (status == REEF_OK && (merge->base.npy != merge->result.npy || merge->base.fortran != merge->result.fortran)) {
         status =
             rfi_fail(error, REEF_E_FORMAT, "%s: is of another format than the models", rfi_path_show(merge->base.path));

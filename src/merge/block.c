@@ -21,7 +21,8 @@ static const ptrdiff_t memory_default = (ptrdiff_t)128 << 20;
 static const ptrdiff_t expect_bytes = (ptrdiff_t)4 << 20;
 static const ptrdiff_t expect_least = (ptrdiff_t)64 << 10;
 /* Small tensors are read in pieces of this many bytes per file: a call to the system for each would take longer than the work on it. */
-static const ptrdiff_t ahead_most = (ptrdiff_t)32 << 10;
+static const ptrdiff_t ahead_least = (ptrdiff_t)16 << 10;
+static const ptrdiff_t ahead_most = (ptrdiff_t)64 << 10;
 
 /* ---- buffers ---- */
 
@@ -44,6 +45,7 @@ static void lay_out(const rfi_merge *merge, rfi_arena *arena, rfi_block *block)
     block->out = rfi_arena_take(arena, merge->row_bytes, 1, 1);
     block->windows = rfi_arena_take(arena, merge->rows, 1, sizeof *block->windows);
     block->ahead = rfi_arena_take(arena, merge->rows, merge->ahead_bytes, 1);
+    block->behind = (rfi_behind){.bytes = rfi_arena_take(arena, merge->behind_bytes, 1, 1)};
     for (ptrdiff_t l = 0; block->windows && l < merge->rows; l++) {
         block->windows[l] = (rfi_window){0};
     }
@@ -77,8 +79,11 @@ static reef_status choose_sizes(rfi_merge *merge, ptrdiff_t unit, reef_error *er
     merge->workers = merge->workers < memory / each ? merge->workers : memory / each;
     merge->workers = merge->workers > 1 ? merge->workers : 1;
     assert(merge->row_bytes >= least && merge->row_bytes % (ptrdiff_t)sizeof(double) == 0);
-    ptrdiff_t ahead = memory / 4 / merge->workers / merge->rows;
-    merge->ahead_bytes = ahead < ahead_most ? ahead / 64 * 64 : ahead_most;
+    ptrdiff_t ahead = memory / 4 / merge->workers / (merge->rows + 1);
+    ptrdiff_t most = cache_bytes / 2 / merge->rows / 64 * 64;
+    most = most < ahead_least ? ahead_least : most > ahead_most ? ahead_most : most;
+    merge->ahead_bytes = ahead < most ? ahead / 64 * 64 : most;
+    merge->behind_bytes = ahead < ahead_most ? ahead / 64 * 64 : ahead_most;
     return REEF_OK;
 }
 
@@ -199,10 +204,12 @@ reef_status rfi_block_numbers(rfi_merge *merge, rfi_block *block, ptrdiff_t row,
     return REEF_OK;
 }
 
-/* Bytes of a tensor, from what was read ahead if they are few. row -1: the base. */
+/* Bytes of a tensor, from what was read ahead if they are few. row -1: the base. *found: where they are; `to` unless they may stay where they were
+ * read ahead (`stay`), at a place that is as aligned as that asks for. */
 static reef_status get(const rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, size_t offset,
-                       void *to, size_t size, reef_error *error)
+                       void *to, size_t size, size_t stay, const void **found, reef_error *error)
 {
+    *found = to;
     const rfi_model *model = row < 0 ? &merge->base : &merge->models[merge->file_of[row]];
     const rfi_shard *shard = rfi_model_shard(model, tensor);
     size_t room = (size_t)merge->ahead_bytes;
@@ -222,12 +229,18 @@ static reef_status get(const rfi_merge *merge, rfi_block *block, ptrdiff_t row, 
             return status;
         }
     }
-    memcpy(to, bytes + (at - window->at), size);
+    const unsigned char *here = bytes + (at - window->at);
+    if (stay > 0 && (at - window->at) % stay == 0) {
+        *found = here;
+        return REEF_OK;
+    }
+    memcpy(to, here, size);
     return REEF_OK;
 }
 
+/* Elements of one file's tensor; *found: where they are, `to` or a place that is not written to. */
 static reef_status read_row(rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, ptrdiff_t m,
-                            ptrdiff_t count, bool as_numbers, void *to, reef_error *error)
+                            ptrdiff_t count, bool as_numbers, void *to, const void **found, reef_error *error)
 {
     const rfi_model *model = row < 0 ? &merge->base : &merge->models[merge->file_of[row]];
     size_t width = rfi_type_size(tensor->type);
@@ -235,10 +248,12 @@ static reef_status read_row(rfi_merge *merge, rfi_block *block, ptrdiff_t row, c
     bool plain = !as_numbers || is_plain(merge, tensor->type);
     assert(row < merge->rows && fits(merge, tensor, m, count, as_numbers));
     unsigned char *raw = plain ? to : block->raw;
-    reef_status status = get(merge, block, row, tensor, (size_t)m * width, raw, size, error);
+    bool stays = plain && as_numbers && !model->swapped && !merge->base_of;
+    reef_status status = get(merge, block, row, tensor, (size_t)m * width, raw, size, stays ? width : 0, found, error);
     if (status != REEF_OK) {
         return status;
     }
+    *found = plain ? *found : to;
     if (model->swapped && width > 1) {
         swap_bytes(raw, count, width);
     }
@@ -256,7 +271,8 @@ static reef_status read_row(rfi_merge *merge, rfi_block *block, ptrdiff_t row, c
 static reef_status subtract_base(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
                                  reef_error *error)
 {
-    reef_status status = read_row(merge, block, -1, merge->base_of[tensor], m, count, true, block->base, error);
+    const void *found;
+    reef_status status = read_row(merge, block, -1, merge->base_of[tensor], m, count, true, block->base, &found, error);
     if (status == REEF_OK && !all_finite(merge, block->base, count)) {
         char shown[RFI_SHOWN_SIZE];
         return rfi_fail(error, REEF_E_NONFINITE, "%s: tensor '%s' holds NaN or Inf, so it cannot be the base",
@@ -287,11 +303,12 @@ reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor,
             continue;
         }
         unsigned char *to = block->bytes + l * merge->row_bytes;
-        reef_status status = read_row(merge, block, l, theirs, m, count, as_numbers, to, error);
+        const void *found = NULL;
+        reef_status status = read_row(merge, block, l, theirs, m, count, as_numbers, to, &found, error);
         if (status != REEF_OK) {
             return status;
         }
-        block->rows[l] = to;
+        block->rows[l] = found;
     }
     return as_numbers && merge->base_of ? subtract_base(merge, block, tensor, m, count, error) : REEF_OK;
 }
@@ -331,6 +348,51 @@ static reef_status check_range(const rfi_merge *merge, const rfi_tensor *tensor,
     return REEF_OK;
 }
 
+static reef_status flush(rfi_behind *behind, reef_error *error)
+{
+    const rfi_writer *file = behind->file;
+    behind->file = NULL;
+    return file ? rfi_writer_put(file, behind->at, behind->bytes, behind->size, error) : REEF_OK;
+}
+
+reef_status rfi_blocks_flush(rfi_merge *merge, reef_error *error)
+{
+    reef_status status = REEF_OK;
+    for (ptrdiff_t w = 0; status == REEF_OK && merge->blocks && w < merge->workers; w++) {
+        status = flush(&merge->blocks[w].behind, error);
+    }
+    return status;
+}
+
+void rfi_blocks_forget(rfi_merge *merge)
+{
+    for (ptrdiff_t w = 0; merge->blocks && w < merge->workers; w++) {
+        merge->blocks[w].behind.file = NULL;
+    }
+}
+
+/* Bytes of the result at a place in a file; few of them wait for those that follow. */
+static reef_status put(const rfi_merge *merge, rfi_behind *behind, const rfi_writer *file, size_t at, const void *bytes,
+                       size_t size, reef_error *error)
+{
+    size_t room = (size_t)merge->behind_bytes;
+    if (size > room / 2) {
+        return rfi_writer_put(file, at, bytes, size, error);
+    }
+    if (behind->file && (behind->file != file || behind->at + behind->size != at || behind->size + size > room)) {
+        reef_status status = flush(behind, error);
+        if (status != REEF_OK) {
+            return status;
+        }
+    }
+    if (!behind->file) {
+        *behind = (rfi_behind){file, at, 0, behind->bytes};
+    }
+    memcpy(behind->bytes + behind->size, bytes, size);
+    behind->size += size;
+    return REEF_OK;
+}
+
 reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
                             bool as_numbers, reef_error *error)
 {
@@ -357,7 +419,9 @@ reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor
     if (model->swapped && width > 1) {
         swap_bytes(raw, count, width);
     }
-    return rfi_output_put(&merge->out, tensor, (size_t)m * width, raw, (size_t)count * width, error);
+    size_t at = 0;
+    const rfi_writer *file = rfi_output_place(&merge->out, tensor, (size_t)m * width, &at);
+    return put(merge, &block->behind, file, at, raw, (size_t)count * width, error);
 }
 
 void rfi_block_expect(const rfi_merge *merge, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count)

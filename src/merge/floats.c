@@ -183,6 +183,7 @@ static reef_status attempt(rfi_merge *merge, reef_report *report, bool *suspect,
     range r = {.merge = merge};
     reef_status status = REEF_OK;
     forget_report(merge);
+    rfi_blocks_forget(merge);
     rfi_pairs_reset(merge);
     *suspect = false;
     for (; status == REEF_OK && !*suspect && r.first < merge->segments; r.first += r.count) {

@@ -182,6 +182,11 @@ void rfi_merge_note_names(const rfi_merge *merge, const rfi_slice *names, ptrdif
     merge->options->note(merge->options->user, text);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return rfi_tensor_compare(*(const rfi_tensor *const *)a, *(const rfi_tensor *const *)b);
+}
+
 /* The result's tensors are those of the groups. */
 static void take_groups(rfi_merge *merge, const group *groups, ptrdiff_t kept)
 {
@@ -200,6 +205,10 @@ static void take_groups(rfi_merge *merge, const group *groups, ptrdiff_t kept)
         }
         merge->result.changed = merge->result.changed || g->place != t;
     }
+    for (ptrdiff_t t = 0; t < kept; t++) {
+        merge->names[t] = &merge->list[t];
+    }
+    qsort(merge->names, (size_t)kept, sizeof(void *), by_name);
     merge->result.count = kept;
     merge->result.changed = merge->result.changed || kept != reference->count;
 }
@@ -260,14 +269,10 @@ static reef_status match_all(rfi_merge *merge, reef_error *error)
     for (ptrdiff_t i = 0; i < reference->count; i++) {
         merge->list[i] = reference->tensors[i];
         merge->shard_of[i] = reference->shard_of ? reference->shard_of[i] : 0;
+        merge->names[i] = &merge->list[reference->by_name[i] - reference->tensors];
     }
     match_alike(merge);
     return REEF_OK;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return rfi_tensor_compare(*(const rfi_tensor *const *)a, *(const rfi_tensor *const *)b);
 }
 
 static void cast(rfi_merge *merge)
@@ -289,10 +294,6 @@ reef_status rfi_merge_match(rfi_merge *merge, reef_error *error)
         return status;
     }
     cast(merge);
-    for (ptrdiff_t i = 0; i < merge->result.count; i++) {
-        merge->names[i] = &merge->list[i];
-    }
-    qsort(merge->names, (size_t)merge->result.count, sizeof(void *), by_name);
     return REEF_OK;
 }
 

@@ -50,10 +50,12 @@ static reef_status open_models(rfi_merge *merge, const char *const *paths, const
 {
     reef_error reason;
     reef_status status = REEF_OK;
+    rfi_model *like = NULL;
     for (ptrdiff_t i = 0; status == REEF_OK && i < merge->files; i++) {
-        if (rfi_model_open(merge->context, &merge->models[i], paths[i], &reason) != REEF_OK) {
+        if (rfi_model_open(merge->context, &merge->models[i], paths[i], like, &reason) != REEF_OK) {
             status = set_aside(merge, i, &reason, error);
         } else {
+            like = merge->models[i].only.header ? &merge->models[i] : like;
             status = check_result(&merge->models[i], out_path, error);
         }
     }
@@ -240,6 +242,9 @@ static reef_status make_output(rfi_merge *merge, reef_error *error)
     reef_status status = rfi_merge_floats(merge, error);
     if (status == REEF_OK) {
         status = rfi_merge_integers(merge, error);
+    }
+    if (status == REEF_OK) {
+        status = rfi_blocks_flush(merge, error);
     }
     if (status == REEF_OK) {
         status = rfi_merge_small_files(merge, error);

@@ -3,7 +3,7 @@
  * Files that take part are the rows of an aggregation; floating-point tensors with elements are its segments, in the order of the
  * reference model's data. A segment is handled in parts (stretches of the plan's grain), a part in blocks that fit in the cache.
  *
- * Files: model.c opens a file, folder.c a folder, compare.c compares, match.c finds each tensor in each file, copies.c finds equal files, merge.c sets up and ends, output.c
+ * Files: model.c opens a file, header.c reads its header, folder.c opens a folder, compare.c compares, match.c finds each tensor in each file, copies.c finds equal files, merge.c sets up and ends, output.c
  * writes files or a folder, small.c copies what lies beside the weights, pairs.c aggregates LoRA adapters, base.c finds the model that deltas are from, memory.c keeps a state between merges, block.c moves blocks between files and memory, floats.c runs the
  * aggregation over them, vote.c decides whole numbers. */
 #ifndef RFI_MERGE_MERGE_H
@@ -24,6 +24,13 @@ typedef struct rfi_window {
     size_t at, size;
 } rfi_window;
 
+/* Bytes of the result that are not written yet. */
+typedef struct rfi_behind {
+    const rfi_writer *file; /* NULL: none */
+    size_t at, size;
+    unsigned char *bytes; /* behind_bytes */
+} rfi_behind;
+
 /* Buffers of one worker. */
 typedef struct rfi_block {
     const void **rows;    /* K: where each row's numbers of the block are; NULL for rows that are not read */
@@ -32,6 +39,7 @@ typedef struct rfi_block {
     unsigned char *out;   /* row_bytes */
     rfi_window *windows;  /* K: small tensors that follow one another in a file are read together, into */
     unsigned char *ahead; /* K x ahead_bytes */
+    rfi_behind behind;    /* the same for writing */
     unsigned char *base;  /* row_bytes: numbers of the base model, if there is one */
     double *factors;      /* K x factor_numbers: those of the pair that the worker is at */
     ptrdiff_t pair;       /* which; -1: none */
@@ -93,7 +101,8 @@ typedef struct rfi_merge {
     ptrdiff_t workers;
     ptrdiff_t row_bytes;
     ptrdiff_t ahead_bytes; /* 0: nothing is read ahead */
-    rfi_block *blocks;     /* workers */
+    ptrdiff_t behind_bytes;
+    rfi_block *blocks; /* workers */
     void *block_memory;
     rfi_output out;
     atomic_llong done; /* bytes read */
@@ -106,13 +115,16 @@ typedef struct rfi_merge {
 /* block.c: buffers for blocks of whole `unit`s, as many workers as fit in the memory allowed. Buffers that are there are kept. */
 reef_status rfi_blocks_create(rfi_merge *merge, ptrdiff_t unit, reef_error *error);
 void rfi_blocks_free(rfi_merge *merge);
+/* Writes what is not written yet; or forgets it. */
+reef_status rfi_blocks_flush(rfi_merge *merge, reef_error *error);
+void rfi_blocks_forget(rfi_merge *merge);
 /* `count` elements of a tensor from m on, of all rows that count, as numbers of the plan's type or as they are. */
 reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
                            bool as_numbers, reef_error *error);
 /* All numbers of one file's tensor as double. */
 reef_status rfi_block_numbers(rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, double *to,
                               reef_error *error);
-/* Writes block->out as elements of a tensor. */
+/* Writes block->out as elements of a tensor: small ones when more have come, or with rfi_blocks_flush. */
 reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
                             bool as_numbers, reef_error *error);
 /* Tells the kernel what will be read next. */

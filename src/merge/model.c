@@ -40,6 +40,11 @@ reef_status rfi_model_sort(const reef_context *context, rfi_model *model, reef_e
     if (!model->by_name) {
         return rfi_fail(error, REEF_E_NOMEM, "%s: no memory for the names of its tensors", rfi_path_show(model->path));
     }
+    const rfi_safetensors *table = &model->shards[0].table;
+    if (table->by_name && table->tensors == model->tensors) {
+        memcpy(model->by_name, table->by_name, (size_t)model->count * sizeof(void *));
+        return REEF_OK;
+    }
     for (ptrdiff_t i = 0; i < model->count; i++) {
         model->by_name[i] = &model->tensors[i];
     }
@@ -88,29 +93,6 @@ static reef_status open_npy(const reef_context *context, rfi_model *model, reef_
     return rfi_model_sort(context, model, error);
 }
 
-static reef_status read_table(const reef_context *context, rfi_shard *shard, const void *first, size_t have,
-                              reef_error *error)
-{
-    size_t length = 0;
-    const char *path = shard->file.path;
-    reef_status status = rfi_safetensors_length(first, have, shard->file.size, path, &length, error);
-    if (status != REEF_OK) {
-        return status;
-    }
-    char *header = rfi_allocate(context, length + 1);
-    if (!header) {
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory for its header of %zu bytes", rfi_path_show(path), length);
-    }
-    shard->data = RFI_SAFETENSORS_START + length;
-    status = rfi_reader_get(&shard->file, RFI_SAFETENSORS_START, header, length, error);
-    if (status == REEF_OK) {
-        status =
-            rfi_safetensors_read(context, header, length, shard->file.size - shard->data, path, &shard->table, error);
-    }
-    rfi_release(context, header);
-    return status;
-}
-
 /* Opens a file and reads its first bytes, which must be none of a format that is known to be another. */
 static reef_status look(rfi_shard *shard, const char *path, unsigned char first[RFI_FOREIGN_LOOK], size_t *have,
                         reef_error *error)
@@ -136,10 +118,10 @@ reef_status rfi_shard_open(const reef_context *context, rfi_shard *shard, const 
     if (status != REEF_OK) {
         return status;
     }
-    return read_table(context, shard, first, have, error);
+    return rfi_header_read(context, shard, first, have, NULL, error);
 }
 
-static reef_status open_file(const reef_context *context, rfi_model *model, reef_error *error)
+static reef_status open_file(const reef_context *context, rfi_model *model, rfi_model *like, reef_error *error)
 {
     unsigned char first[RFI_FOREIGN_LOOK] = {0};
     size_t have = 0;
@@ -152,7 +134,7 @@ static reef_status open_file(const reef_context *context, rfi_model *model, reef
     }
     model->npz = rfi_npz_begins(first, have);
     status = model->npz ? rfi_npz_read(context, &model->only.file, &model->only.table, error)
-                        : read_table(context, &model->only, first, have, error);
+                        : rfi_header_read(context, &model->only, first, have, like ? &like->only : NULL, error);
     model->tensors = model->only.table.tensors;
     model->count = model->only.table.count;
     if (status != REEF_OK) {
@@ -163,7 +145,8 @@ static reef_status open_file(const reef_context *context, rfi_model *model, reef
 
 /* ---- a model ---- */
 
-reef_status rfi_model_open(const reef_context *context, rfi_model *model, const char *path, reef_error *error)
+reef_status rfi_model_open(const reef_context *context, rfi_model *model, const char *path, rfi_model *like,
+                           reef_error *error)
 {
     struct stat about;
     *model = (rfi_model){.path = path, .shard_count = 1};
@@ -172,7 +155,7 @@ reef_status rfi_model_open(const reef_context *context, rfi_model *model, const 
     model->swapped = machine_is_big();
     model->folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
     reef_status status =
-        model->folder ? rfi_model_open_folder(context, model, error) : open_file(context, model, error);
+        model->folder ? rfi_model_open_folder(context, model, error) : open_file(context, model, like, error);
     if (status != REEF_OK) {
         rfi_model_close(context, model);
     }
@@ -184,7 +167,7 @@ void rfi_model_close(const reef_context *context, rfi_model *model)
     for (ptrdiff_t i = 0; i < model->shard_count; i++) {
         rfi_shard *shard = &model->shards[i];
         rfi_reader_close(&shard->file);
-        rfi_safetensors_free(context, &shard->table);
+        rfi_header_release(context, shard);
         rfi_release(context, shard->path);
         shard->path = NULL;
     }

@@ -7,11 +7,20 @@
 
 #include <stdbool.h>
 
+/* A header and what it says. Sites have the same one as a rule, which is then read once. */
+typedef struct rfi_header {
+    ptrdiff_t users; /* shards */
+    char *text;      /* NULL: no longer compared with others */
+    size_t length, room;
+    rfi_safetensors table;
+} rfi_header;
+
 /* One file with tensors. */
 typedef struct rfi_shard {
     char *path; /* of a file in a folder, owned; NULL: the model's own */
     rfi_reader file;
-    size_t data; /* where the data begin in the file; what stands before is the header */
+    size_t data;        /* where the data begin in the file; what stands before is the header */
+    rfi_header *header; /* which owns what the table points to; NULL: the shard does */
     rfi_safetensors table;
 } rfi_shard;
 
@@ -37,8 +46,9 @@ typedef struct rfi_model {
 } rfi_model;
 
 /* Opens and checks a file or folder; the format is seen from the first bytes. The model must not be moved afterwards; `path` must outlive
- * it. On failure it is closed. */
-reef_status rfi_model_open(const reef_context *context, rfi_model *model, const char *path, reef_error *error);
+ * it. On failure it is closed. `like`: a model opened before that may have the same header, or NULL. */
+reef_status rfi_model_open(const reef_context *context, rfi_model *model, const char *path, rfi_model *like,
+                           reef_error *error);
 void rfi_model_close(const reef_context *context, rfi_model *model);
 
 /* The file that has a tensor of this model. */
@@ -66,6 +76,11 @@ reef_status rfi_tensor_match(const rfi_model *model, const rfi_tensor *a, const 
 reef_status rfi_model_open_folder(const reef_context *context, rfi_model *model, reef_error *error);
 /* model.c: opens one file of a model. On failure the caller closes the model. */
 reef_status rfi_shard_open(const reef_context *context, rfi_shard *shard, const char *path, reef_error *error);
+/* header.c: the table of a safetensors file from its header, or that of `like` if it has the same (NULL: read it). `first`: the first bytes of the file. */
+reef_status rfi_header_read(const reef_context *context, rfi_shard *shard, const void *first, size_t have,
+                            rfi_shard *like, reef_error *error);
+/* header.c: accepts a shard without a table. */
+void rfi_header_release(const reef_context *context, rfi_shard *shard);
 /* model.c: fills in by_name; REEF_E_FORMAT if a name is there twice. */
 reef_status rfi_model_sort(const reef_context *context, rfi_model *model, reef_error *error);
 /* folder/name, from the context's allocator. */

@@ -289,14 +289,14 @@ reef_status rfi_output_open(const reef_context *context, rfi_output *out, const 
 
 /* ---- content ---- */
 
-reef_status rfi_output_put(const rfi_output *out, ptrdiff_t tensor, size_t offset, const void *bytes, size_t size,
-                           reef_error *error)
+const rfi_writer *rfi_output_place(const rfi_output *out, ptrdiff_t tensor, size_t offset, size_t *at)
 {
     const rfi_place *place = &out->places[tensor];
-    assert(tensor >= 0 && tensor < out->model->count && offset + size <= out->model->tensors[tensor].bytes);
+    assert(tensor >= 0 && tensor < out->model->count && offset <= out->model->tensors[tensor].bytes);
     assert(place->shard >= 0 && place->shard < out->shard_count);
     const rfi_out_shard *shard = &out->shards[place->shard];
-    return rfi_writer_put(&shard->file, shard->data + place->start + offset, bytes, size, error);
+    *at = shard->data + place->start + offset;
+    return &shard->file;
 }
 
 reef_status rfi_output_add(const rfi_output *out, const char *name, const void *bytes, size_t size, reef_error *error)

@@ -35,9 +35,8 @@ typedef struct rfi_output {
  * split), opens its files and writes their headers. On failure nothing is left. */
 reef_status rfi_output_open(const reef_context *context, rfi_output *out, const rfi_model *model, const char *path,
                             size_t shard_size, reef_error *error);
-/* Writes elements of a tensor, `size` bytes from `offset` on. */
-reef_status rfi_output_put(const rfi_output *out, ptrdiff_t tensor, size_t offset, const void *bytes, size_t size,
-                           reef_error *error);
+/* The file that has a tensor, and where the tensor's bytes from `offset` on are in it. */
+const rfi_writer *rfi_output_place(const rfi_output *out, ptrdiff_t tensor, size_t offset, size_t *at);
 /* A further file of a folder. */
 reef_status rfi_output_add(const rfi_output *out, const char *name, const void *bytes, size_t size, reef_error *error);
 /* Puts the result in its place. Closes the output; on failure nothing is left. */

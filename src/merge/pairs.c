@@ -33,7 +33,7 @@ static ptrdiff_t find_word(rfi_slice name, const char *word)
 {
     size_t length = strlen(word);
     for (size_t i = 0; i + length <= name.length; i++) {
-        if (memcmp(name.text + i, word, length) == 0) {
+        if (name.text[i] == word[0] && memcmp(name.text + i, word, length) == 0) {
             return (ptrdiff_t)i;
         }
     }
@@ -113,6 +113,9 @@ static reef_status measure(const rfi_merge *merge, rfi_pair *pair, reef_error *e
 static reef_status consider(rfi_merge *merge, ptrdiff_t tensor, reef_error *error)
 {
     rfi_slice name = merge->list[tensor].name;
+    if (find_word(name, "lora") < 0) {
+        return REEF_OK; /* none of them is in it */
+    }
     for (size_t i = 0; i < sizeof markers / sizeof *markers; i++) {
         ptrdiff_t at = find_word(name, markers[i].down);
         if (at >= 0) {

@@ -13,6 +13,7 @@
 
 static const double checkpoint_seconds = 10;
 static const double audit_seconds = 60;
+static const double look_seconds = 1;
 
 double rfi_now(void)
 {
@@ -173,8 +174,8 @@ static rfi_echo_setup echoes(rfi_agent *a, uint32_t *witnesses)
 
 static reef_status too_much(ptrdiff_t neighbours, size_t bytes, reef_error *error)
 {
-    return rfi_fail(error, REEF_E_NOMEM, "models of %td neighbours need %.1f MB, more than --memory allows", neighbours,
-                    (double)bytes * 1e-6);
+    return rfi_fail(error, REEF_E_NOMEM, "an agent with %td neighbours needs %.1f MB, more than --memory allows",
+                    neighbours, (double)bytes * 1e-6);
 }
 
 /* Rounds before the first one of the epoch are for the epoch before to sign. */
@@ -199,6 +200,7 @@ reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
                             .model = reef_member_model(a->member),
                             .record = record,
                             .combine = combine,
+                            .file = rfi_epoch_offered,
                             .user = a,
                             .echo = echoes(a, witnesses)};
     setup.window.count = rfi_roster_neighbours(&a->roster, a->place, neighbours, &setup.window.own_weight);
@@ -206,8 +208,9 @@ reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
     memcpy(setup.window.before, a->before, sizeof setup.window.before);
     rfi_random(&setup.boot, sizeof setup.boot);
     a->boot = setup.boot;
-    if (a->memory && rfi_node_bytes(&setup) > a->memory) {
-        return too_much(setup.window.count, rfi_node_bytes(&setup), error);
+    a->needs = rfi_roster_memory(&a->roster, &setup);
+    if (a->memory && a->needs > a->memory) {
+        return too_much(setup.window.count, a->needs, error);
     }
     reef_status status =
         rfi_links_open(a, a->authority[0] ? a->authority : NULL, neighbours, setup.window.count, error);
@@ -286,6 +289,7 @@ static reef_status probe(rfi_agent *a, const rfi_agent_setup *s, reef_error *err
         return status;
     }
     rfi_roster_tolerance(&a->roster, a->place, &needs);
+    a->needs = needs.memory;
     if (s->memory && needs.memory > s->memory) {
         return too_much(needs.neighbours, needs.memory, error);
     }
@@ -331,6 +335,7 @@ void rfi_agent_close(rfi_agent *a, bool goodbye)
     rfi_roster_free(&a->roster);
     rfi_runfile_free(&a->file);
     rfi_runfile_free(&a->next);
+    rfi_file_free(NULL, &a->next_bytes);
     rfi_unlock(&a->secret, sizeof a->secret);
     if (a->lock >= 0) {
         (void)close(a->lock);
@@ -400,6 +405,28 @@ void rfi_agent_offer(rfi_agent *a, const void *message, const void *phi, double 
         rfi_node_offer(a->node, message, now);
     } else {
         rfi_node_pass(a->node, phi, now);
+    }
+}
+
+/* A connection that ends before a busy broker has read all of it may take the last model along, and neighbours would wait for it until their
+ * deadline. Nobody is held up by an agent that has nothing else to do. */
+void rfi_agent_deliver(rfi_agent *a, double seconds, const volatile sig_atomic_t *stop)
+{
+    double now = rfi_now();
+    double end = now + seconds;
+    double look = now + look_seconds;
+    rfi_node_state state = RFI_NODE_WAITING;
+    a->held = true;
+    while (state != RFI_NODE_FAILED && !rfi_node_delivered(a->node) && now < end && !(stop && *stop)) {
+        double until = now;
+        bool ended = false;
+        state = rfi_agent_step(a, now, &until, &ended, NULL);
+        if (now >= look) {
+            rfi_node_look(a->node);
+            look = now + look_seconds;
+        }
+        rfi_nats_wait(a->nats, fmin(fmax(until - now, 0.01), 0.2));
+        now = rfi_now();
     }
 }
 

@@ -1,12 +1,14 @@
 /* One agent: run file, key, state folder, the learning member, the node and its link, without threads. agent_thread.c puts a thread
  * around it for programs with models of their own; rehearse.c runs it on a built-in problem.
  *
- * State folder, mode 0700: `lock`, `coordinator` (the key that must have signed the run file), `run.yaml` (in force), `run.before.yaml`, `journal`, `checkpoint.1` and `.2`,
+ * State folder, mode 0700: `lock`, `coordinator` (the key that must have signed the run file), `run.yaml` (in force), `run.before.yaml`, `run.next.yaml`, `journal`, `checkpoint.1` and `.2`,
  * `audit.log` (audit.h; one line per refusal cause and neighbour, at most one a minute each). A checkpoint is "REEFAGT1", run id 16, identity 32, round
  * u64, bytes u64, what reef_member_save gives, and BLAKE2b-256 of all that. */
 #ifndef RFI_NET_AGENT_H
 #define RFI_NET_AGENT_H
 
+#include "io/file.h"
+#include "net/handout.h"
 #include "net/keys.h"
 #include "net/link_nats.h"
 #include "net/log.h"
@@ -18,6 +20,7 @@
 #include <reef/member.h>
 #include <reef/net.h>
 
+#include <signal.h>
 #include <sys/stat.h>
 
 enum { RFI_PATH_SIZE = 4096 };
@@ -29,7 +32,7 @@ typedef struct rfi_agent_setup {
         *coordinator;  /* identity as text; NULL: the one kept in the state folder, or on this machine the file's own */
     const char *state; /* folder, made if need be */
     const char *authority;       /* certificates that brokers' are signed with; NULL: the system's */
-    size_t memory;               /* most bytes for models; 0: no limit */
+    size_t memory;               /* most bytes, as rfi_roster_memory counts them; 0: no limit */
     double malicious_at_least;   /* a run file with a smaller F is refused */
     const unsigned char *layout; /* of the caller's models, RFI_HASH_BYTES; NULL: a plain vector */
     rfi_log log;
@@ -74,12 +77,20 @@ typedef struct rfi_agent {
     char run_file[RFI_PATH_SIZE];
     char authority[RFI_PATH_SIZE]; /* "": the system's */
     size_t memory;
+    size_t needs; /* rfi_roster_memory */
     double malicious_at_least;
     char kept_file[RFI_PATH_SIZE]; /* run.yaml in the state folder */
     char past_file[RFI_PATH_SIZE]; /* run.before.yaml there */
+    char next_file[RFI_PATH_SIZE]; /* run.next.yaml there */
     unsigned char before[RFI_HASH_BYTES];
     rfi_runfile next; /* of the epoch to come, if has_next */
+    rfi_file next_bytes;
     bool has_next;
+    bool by_hand; /* it came in place of the run file, not through the network */
+    double passed_on_at;
+    rfi_handout handout;
+    uint64_t complained[RFI_HANDED_RESULTS]; /* counts when last told */
+    double complained_at[RFI_HANDED_RESULTS];
     bool held;        /* set by the caller: no time to go over to the next epoch */
     bool removed;     /* from the run: the agent ends */
     int epochs;       /* that it has gone over: the neighbours are others */
@@ -100,6 +111,8 @@ void rfi_agent_close(rfi_agent *agent, bool goodbye);
 rfi_node_state rfi_agent_step(rfi_agent *agent, double now, double *until, bool *ended, reef_error *error);
 /* Hands over what the agent sends in this round; NULL: nothing, it only listens. phi: what it goes on with if the round ends alone. */
 void rfi_agent_offer(rfi_agent *agent, const void *message, const void *phi, double now);
+/* Before an agent is closed: waits until a broker has what it published last, at most so long, or until *stop (NULL: never). */
+void rfi_agent_deliver(rfi_agent *agent, double seconds, const volatile sig_atomic_t *stop);
 /* Models of this very round that have come so far, by sender; NULL where none has. All honest ones there (test runs): true. */
 bool rfi_agent_heard(const rfi_agent *agent, const void **rows);
 
@@ -112,8 +125,10 @@ reef_status rfi_agent_make_node(rfi_agent *agent, uint64_t round, reef_error *er
 /* agent_epoch.c. At the start: which file is in force, and which is to come. */
 reef_status rfi_epoch_resume(rfi_agent *agent, reef_error *error);
 void rfi_epoch_begin(rfi_agent *agent);
-/* Looks for a new run file in place of the old one, at most once a second. */
+/* Looks for a new run file in place of the old one and asks the network for it, at most once a second. */
 void rfi_epoch_look(rfi_agent *agent, double now);
+/* A run file has come through the network; user: the agent. */
+void rfi_epoch_offered(void *user, const unsigned char *bytes, size_t size, double now);
 /* The next model is one of the next epoch. */
 bool rfi_epoch_due(const rfi_agent *agent);
 /* Goes over; failing ends the agent. `removed`: it has no place in the next epoch. */

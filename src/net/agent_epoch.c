@@ -1,9 +1,10 @@
-/* Going over to the next epoch. The coordinator's next run file takes the place of the one the agent was started with; the agent sees that,
- * checks that it may follow, and works by it from the round on that it names. Nothing of what was signed or learned is lost: journal, model,
- * the rule's memory, and what is held of those who are neighbours in both.
+/* Going over to the next epoch. The coordinator's next run file takes the place of the one the agent was started with, or comes through the
+ * network (net/handout.h); the agent checks that it may follow, and works by it from the round on that it names. Nothing of what was signed or
+ * learned is lost: journal, model, the rule's memory, and what is held of those who are neighbours in both.
  *
- * `run.yaml` in the state folder is the file in force, so that an agent that is started again before that round goes on with the others;
- * `run.before.yaml` is the one before, whose proofs against two-faced agents still count. */
+ * `run.yaml` in the state folder is the file in force, so that an agent that is started again before that round goes on with the others, and
+ * one that is started with a file of an epoch that is over does not go back to it. `run.next.yaml` is the one to come, `run.before.yaml` the
+ * one before, whose proofs against two-faced agents still count. */
 #include "net/agent.h"
 
 #include "base/error.h"
@@ -18,14 +19,21 @@
 #include <unistd.h>
 
 static const double look_seconds = 1;
+static const double pass_on_seconds = 10;
+static const double complain_seconds = 60;
 
 /* ---- the file in force ---- */
 
 /* Rehearsals that do not care for the disk are about thousands of agents on one machine: they keep no copy. */
+static bool keeps_files(const rfi_agent *a)
+{
+    return !a->file.is_test || a->file.test.sync;
+}
+
 static reef_status keep_file(const rfi_agent *a, reef_error *error)
 {
     rfi_file bytes = {0};
-    if (a->file.is_test && !a->file.test.sync) {
+    if (!keeps_files(a)) {
         return REEF_OK;
     }
     reef_status status = rfi_file_read(NULL, a->run_file, RFI_RUNFILE_MAX, &bytes, error);
@@ -49,41 +57,100 @@ static void recall(rfi_agent *a)
     rfi_runfile_free(&past);
 }
 
-/* The file that was given is the one to come; the one that was kept is in force until then. */
-static reef_status go_back(rfi_agent *a, rfi_runfile *kept, reef_error *error)
+/* Works by another file than the one that was given. */
+static reef_status work_by(rfi_agent *a, const rfi_runfile *file, reef_error *error)
+{
+    a->file = *file;
+    rfi_roster_free(&a->roster);
+    reef_status status = rfi_roster_create(NULL, &a->file, &a->roster, error);
+    if (status == REEF_OK && (rfi_runfile_find(&a->file, a->secret.identity.public_key) != a->place ||
+                              a->file.participants[a->place].removed)) {
+        return rfi_fail(error, REEF_E_ARG, "the state folder %.200s belongs to another agent", a->folder);
+    }
+    return status;
+}
+
+/* The given file is the one to come. */
+static reef_status wait_for_given(rfi_agent *a, const rfi_runfile *kept, reef_error *error)
 {
     a->next = a->file;
     a->has_next = true;
-    a->file = *kept;
-    rfi_roster_free(&a->roster);
-    return rfi_roster_create(NULL, &a->file, &a->roster, error);
+    reef_status status = work_by(a, kept, error);
+    if (status == REEF_OK) {
+        status = rfi_file_read(NULL, a->run_file, RFI_RUNFILE_MAX, &a->next_bytes, error);
+    }
+    if (status != REEF_OK || !keeps_files(a)) {
+        return status;
+    }
+    const rfi_piece all = {a->next_bytes.bytes, a->next_bytes.size};
+    return rfi_file_write(NULL, a->next_file, &all, 1, error);
+}
+
+/* The state folder has a file of the same run. A later one counts: epochs that are over do not come back. The one before the given one is
+ * in force until that begins. */
+static reef_status choose(rfi_agent *a, rfi_runfile *kept, reef_error *error)
+{
+    if (kept->terms.epoch > a->file.terms.epoch) {
+        RFI_LOG(&a->log, REEF_LOG_INFO, "run_file_kept", RFI_LOG_NUMBER("epoch", kept->terms.epoch),
+                RFI_LOG_NUMBER("given", a->file.terms.epoch));
+        rfi_runfile_free(&a->file);
+        return work_by(a, kept, error);
+    }
+    if (rfi_epoch_follows(kept, &a->file, NULL) == REEF_OK) {
+        return wait_for_given(a, kept, error);
+    }
+    bool same = memcmp(kept->hash, a->file.hash, sizeof kept->hash) == 0;
+    rfi_runfile_free(kept);
+    return same ? REEF_OK : keep_file(a, error);
+}
+
+/* The file to come, as the process before has left it. */
+static void take_up_next(rfi_agent *a)
+{
+    rfi_file bytes = {0};
+    rfi_runfile next;
+    if (a->has_next || !keeps_files(a) || rfi_file_read(NULL, a->next_file, RFI_RUNFILE_MAX, &bytes, NULL) != REEF_OK) {
+        return;
+    }
+    bool good = rfi_runfile_read(NULL, bytes.bytes, bytes.size, a->next_file, &next, NULL) == REEF_OK;
+    if (good && rfi_handout_judge(&a->handout, &a->file, NULL, &next, NULL) == RFI_HANDED_TAKEN) {
+        a->next = next;
+        a->next_bytes = bytes;
+        a->has_next = true;
+        return;
+    }
+    if (good) {
+        rfi_runfile_free(&next);
+    }
+    rfi_file_free(NULL, &bytes);
 }
 
 reef_status rfi_epoch_resume(rfi_agent *a, reef_error *error)
 {
     rfi_runfile kept;
-    if (snprintf(a->kept_file, sizeof a->kept_file, "%s/run.yaml", a->folder) >= (int)sizeof a->kept_file ||
-        snprintf(a->past_file, sizeof a->past_file, "%s/run.before.yaml", a->folder) >= (int)sizeof a->past_file) {
-        return rfi_fail(error, REEF_E_FILE, "the path of the state folder is too long");
+    const struct {
+        char *path;
+        const char *name;
+    } files[] = {{a->kept_file, "run.yaml"}, {a->past_file, "run.before.yaml"}, {a->next_file, "run.next.yaml"}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (snprintf(files[i].path, RFI_PATH_SIZE, "%s/%s", a->folder, files[i].name) >= RFI_PATH_SIZE) {
+            return rfi_fail(error, REEF_E_FILE, "the path of the state folder is too long");
+        }
+    }
+    rfi_handout_start(&a->handout, a->malicious_at_least, rfi_now());
+    reef_status status = REEF_OK;
+    if (access(a->kept_file, F_OK) != 0 || rfi_runfile_load(NULL, a->kept_file, &kept, NULL) != REEF_OK) {
+        status = keep_file(a, error);
+    } else if (memcmp(kept.id, a->file.id, sizeof kept.id) != 0 ||
+               memcmp(kept.coordinator, a->file.coordinator, sizeof kept.coordinator) != 0) {
+        rfi_runfile_free(&kept);
+        status = keep_file(a, error);
+    } else {
+        status = choose(a, &kept, error);
     }
     recall(a);
-    if (access(a->kept_file, F_OK) != 0 || rfi_runfile_load(NULL, a->kept_file, &kept, NULL) != REEF_OK) {
-        return keep_file(a, error);
-    }
-    bool same_run = memcmp(kept.id, a->file.id, sizeof kept.id) == 0;
-    bool earlier = same_run && kept.terms.epoch > a->file.terms.epoch;
-    if (same_run && rfi_epoch_follows(&kept, &a->file, NULL) == REEF_OK &&
-        rfi_runfile_find(&kept, a->secret.identity.public_key) == a->place) {
-        return go_back(a, &kept, error);
-    }
-    bool same = memcmp(kept.hash, a->file.hash, sizeof kept.hash) == 0;
-    long long epoch = (long long)kept.terms.epoch;
-    rfi_runfile_free(&kept);
-    if (earlier) {
-        return rfi_fail(error, REEF_E_ARG, "the run file is of epoch %lld, but this agent is in epoch %lld already",
-                        (long long)a->file.terms.epoch, epoch);
-    }
-    return same ? REEF_OK : keep_file(a, error);
+    take_up_next(a);
+    return status;
 }
 
 /* ---- the file to come ---- */
@@ -94,46 +161,92 @@ static void expect(rfi_agent *a)
     memcpy(after.run, a->next.hash, sizeof after.run);
     rfi_node_expect(a->node, &after);
     RFI_LOG(&a->log, REEF_LOG_INFO, "epoch_known", RFI_LOG_NUMBER("epoch", a->next.terms.epoch),
-            RFI_LOG_NUMBER("from", a->next.terms.from), RFI_LOG_NUMBER("round", rfi_node_rounds(a->node)->round));
+            RFI_LOG_NUMBER("from", a->next.terms.from), RFI_LOG_NUMBER("round", rfi_node_rounds(a->node)->round),
+            RFI_LOG_TEXT("by", a->by_hand ? "file" : "network"));
 }
 
-static reef_status may_follow(const rfi_agent *a, const rfi_runfile *next, reef_error *error)
+/* Takes over file and bytes, once the state folder has them. */
+static bool adopt(rfi_agent *a, rfi_runfile *next, rfi_file *bytes, bool by_hand)
 {
-    if (next->terms.epoch == a->file.terms.epoch) {
-        (void)rfi_audit_line(a->folder, "second_file", "epoch=%lld", (long long)next->terms.epoch);
-        return rfi_fail(error, REEF_E_ARG, "the coordinator has signed two files for epoch %lld; the second is ignored",
-                        (long long)next->terms.epoch);
+    reef_error why = {REEF_OK, ""};
+    if (keeps_files(a) &&
+        rfi_file_write(NULL, a->next_file, &(rfi_piece){bytes->bytes, bytes->size}, 1, &why) != REEF_OK) {
+        RFI_LOG(&a->log, REEF_LOG_WARNING, "run_file_ignored", RFI_LOG_TEXT("why", why.text));
+        return false;
     }
-    if (next->terms.malicious < a->malicious_at_least) {
-        return rfi_fail(error, REEF_E_ARG, "the next epoch allows for malicious: %g only, not %g",
-                        next->terms.malicious, a->malicious_at_least);
-    }
-    return rfi_epoch_follows(&a->file, next, error);
+    a->next = *next;
+    a->next_bytes = *bytes;
+    a->has_next = true;
+    a->by_hand = by_hand;
+    a->passed_on_at = -pass_on_seconds;
+    rfi_handout_turn(&a->handout);
+    expect(a);
+    return true;
 }
 
-static void take_next(rfi_agent *a)
+static void complain(rfi_agent *a, rfi_handed result, const char *why, bool by_hand, double now)
+{
+    unsigned long long count = a->handout.counts[result] - a->complained[result];
+    if (!by_hand &&
+        (!rfi_handed_offends(result) || (a->complained[result] && now - a->complained_at[result] < complain_seconds))) {
+        return;
+    }
+    if (!by_hand) {
+        a->complained[result] = a->handout.counts[result];
+        a->complained_at[result] = now;
+    }
+    if (result == RFI_HANDED_SECOND) {
+        (void)rfi_audit_line(a->folder, "second_file", "epoch=%lld",
+                             (long long)(a->has_next ? a->next.terms.epoch : a->file.terms.epoch));
+    } else if (!by_hand) {
+        (void)rfi_audit_line(a->folder, "run_file_refused", "cause=%s count=%llu", rfi_handed_text(result), count);
+    }
+    RFI_LOG(&a->log, REEF_LOG_WARNING, "run_file_ignored", RFI_LOG_TEXT("why", why),
+            RFI_LOG_TEXT("from", by_hand ? "file" : "network"), RFI_LOG_NUMBER("count", by_hand ? 1 : count));
+}
+
+/* A file in place of the one that the agent was started with. */
+static void take_by_hand(rfi_agent *a, double now)
 {
     rfi_runfile next;
+    rfi_file bytes = {0};
     reef_error why = {REEF_OK, ""};
-    reef_status status = rfi_runfile_load(NULL, a->run_file, &next, &why);
-    if (status == REEF_OK && memcmp(next.hash, a->file.hash, sizeof next.hash) == 0) {
-        rfi_runfile_free(&next);
-        return;
-    }
-    if (status == REEF_OK) {
-        status = may_follow(a, &next, &why);
-        if (status != REEF_OK) {
-            rfi_runfile_free(&next);
+    rfi_handed result = RFI_HANDED_REFUSED;
+    bool good = rfi_file_read(NULL, a->run_file, RFI_RUNFILE_MAX, &bytes, &why) == REEF_OK &&
+                rfi_runfile_read(NULL, bytes.bytes, bytes.size, a->run_file, &next, &why) == REEF_OK;
+    if (good) {
+        result = rfi_handout_judge(&a->handout, &a->file, a->has_next ? &a->next : NULL, &next, &why);
+        if (result == RFI_HANDED_TAKEN && !a->has_next && adopt(a, &next, &bytes, true)) {
+            return;
         }
+        rfi_runfile_free(&next);
     }
-    if (status != REEF_OK) {
-        RFI_LOG(&a->log, REEF_LOG_WARNING, "run_file_ignored", RFI_LOG_TEXT("why", why.text));
+    rfi_file_free(NULL, &bytes);
+    if (result != RFI_HANDED_TAKEN && result != RFI_HANDED_KNOWN) {
+        complain(a, result, why.text, true, now);
+    }
+}
+
+/* A file from the network. */
+void rfi_epoch_offered(void *user, const unsigned char *bytes, size_t size, double now)
+{
+    rfi_agent *a = user;
+    rfi_runfile next;
+    reef_error why = {REEF_OK, ""};
+    rfi_handed result =
+        rfi_handout_check(&a->handout, now, &a->file, a->has_next ? &a->next : NULL, bytes, size, &next, &why);
+    if (result != RFI_HANDED_TAKEN) {
+        complain(a, result, why.text, false, now);
         return;
     }
-    rfi_runfile_free(&a->next);
-    a->next = next;
-    a->has_next = true;
-    expect(a);
+    rfi_file copy = {.bytes = rfi_allocate(NULL, size), .size = size};
+    if (copy.bytes) {
+        memcpy(copy.bytes, bytes, size);
+    }
+    if (!copy.bytes || !adopt(a, &next, &copy, false)) { /* it is asked for again */
+        rfi_runfile_free(&next);
+        rfi_file_free(NULL, &copy);
+    }
 }
 
 /* Whether the file is another one than when last looked at. */
@@ -153,7 +266,35 @@ void rfi_epoch_begin(rfi_agent *a)
 {
     (void)has_changed(a);
     if (a->has_next) {
+        a->by_hand = true; /* or was passed on before this process: once more does no harm */
+        a->passed_on_at = -pass_on_seconds;
         expect(a);
+    }
+}
+
+/* Who was given the file hands it out; where there are several brokers everybody does, since not all may have heard it. */
+static void pass_on(rfi_agent *a, double now)
+{
+    if (a->has_next && (a->by_hand || a->file.brokers > 1) && now - a->passed_on_at >= pass_on_seconds) {
+        const rfi_topic topic = {.kind = RFI_TOPIC_FILE, .agent = (uint32_t)a->place};
+        a->passed_on_at = now;
+        a->link->ops->publish(a->link, &topic, a->next_bytes.bytes, a->next_bytes.size);
+    }
+}
+
+static void ask(rfi_agent *a, double now)
+{
+    uint32_t agents[RFI_NEIGHBOURS_MAX];
+    const rfi_window *window = rfi_node_window(a->node);
+    double until = 0;
+    rfi_topic topic;
+    for (ptrdiff_t l = 0; l < window->setup.count; l++) {
+        agents[l] = window->peers[l].who.agent;
+    }
+    rfi_handout_pace(&a->handout, a->file.agents);
+    if (!a->has_next &&
+        rfi_handout_ask(&a->handout, now, a->file.terms.epoch, agents, window->setup.count, &topic, &until)) {
+        a->link->ops->get(a->link, &topic);
     }
 }
 
@@ -164,8 +305,10 @@ void rfi_epoch_look(rfi_agent *a, double now)
     }
     a->looked_at = now;
     if (has_changed(a)) {
-        take_next(a);
+        take_by_hand(a, now);
     }
+    ask(a, now);
+    pass_on(a, now);
 }
 
 /* ---- going over ---- */
@@ -183,16 +326,29 @@ static reef_status replace_file(rfi_agent *a, reef_error *error)
     unsigned char layout[RFI_HASH_BYTES];
     memcpy(layout, a->roster.shape.layout, sizeof layout);
     memcpy(a->before, a->file.hash, sizeof a->before);
-    (void)rename(a->kept_file, a->past_file); /* without it, proofs of the epoch before are not taken after a restart */
     rfi_agent_free_member(a);
     rfi_roster_free(&a->roster);
     rfi_runfile_free(&a->file);
     a->file = a->next;
     a->next = (rfi_runfile){0};
     a->has_next = false;
+    rfi_file_free(NULL, &a->next_bytes);
+    rfi_handout_turn(&a->handout);
     reef_status status = rfi_roster_create(NULL, &a->file, &a->roster, error);
     memcpy(a->roster.shape.layout, layout, sizeof layout);
     return status;
+}
+
+/* The file to come is in force. A process that is killed in between has the other two, and goes over again. */
+static reef_status move_files(rfi_agent *a, reef_error *error)
+{
+    if (!keeps_files(a)) {
+        return REEF_OK;
+    }
+    (void)rename(a->kept_file, a->past_file); /* without it, proofs of the epoch before are not taken after a restart */
+    return rename(a->next_file, a->kept_file) == 0
+               ? REEF_OK
+               : rfi_fail(error, REEF_E_FILE, "%s cannot be renamed", rfi_path_show(a->next_file));
 }
 
 /* From here on there is no way back: whatever fails ends the agent before it signs anything else. */
@@ -255,5 +411,5 @@ reef_status rfi_epoch_turn(rfi_agent *a, reef_error *error)
     RFI_LOG(&a->log, REEF_LOG_INFO, "epoch", RFI_LOG_NUMBER("epoch", a->file.terms.epoch),
             RFI_LOG_NUMBER("round", rfi_node_rounds(a->node)->round),
             RFI_LOG_NUMBER("neighbours", rfi_node_window(a->node)->setup.count));
-    return keep_file(a, error);
+    return move_files(a, error);
 }

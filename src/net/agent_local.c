@@ -325,7 +325,7 @@ reef_status rfi_agent_local(const reef_agent_options *options, reef_error *error
     }
     if (status == REEF_OK) {
         RFI_LOG(&d.setup.log, REEF_LOG_INFO, "listening", RFI_LOG_TEXT("socket", options->socket),
-                RFI_LOG_NUMBER("numbers", host.count));
+                RFI_LOG_NUMBER("numbers", host.count), RFI_LOG_NUMBER("memory", d.probe.needs));
         status = serve(&d, &host, error);
         (void)unlink(options->socket);
     }

@@ -151,27 +151,47 @@ static bool is_whole(const rfi_agent *a, const rfi_file *file, uint64_t *round)
            memcmp(hash, file->bytes + HEAD + size, sizeof hash) == 0;
 }
 
+/* A state that the member refuses is as good as none; one that there is no memory for is not: the agent would begin anew without it. */
+static reef_status take_whole(rfi_agent *a, const rfi_file *file, bool *taken, reef_error *error)
+{
+    reef_status status = reef_member_load(a->member, file->bytes + HEAD, file->size - HEAD - RFI_HASH_BYTES, error);
+    *taken = status == REEF_OK;
+    return status == REEF_E_NOMEM ? status : REEF_OK;
+}
+
+/* Reads one of the two; not there, not whole or not this agent's: as good as none. */
+static reef_status read_one(const rfi_agent *a, int which, rfi_file *file, bool *whole, uint64_t *round,
+                            reef_error *error)
+{
+    char path[RFI_PATH_SIZE];
+    reef_status status = path_in(a, names[which], path, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    status = rfi_file_read(NULL, path, SIZE_MAX / 2, file, error);
+    *whole = status == REEF_OK && is_whole(a, file, round);
+    return status == REEF_E_NOMEM ? status : REEF_OK;
+}
+
 reef_status rfi_checkpoint_take(rfi_agent *a, uint64_t *round, reef_error *error)
 {
     rfi_file files[2] = {{0}};
     uint64_t rounds[2] = {0};
     bool whole[2] = {false};
     reef_status status = REEF_OK;
-    for (int i = 0; i < 2; i++) {
-        char path[RFI_PATH_SIZE];
-        status = path_in(a, names[i], path, error);
-        if (status == REEF_OK && rfi_file_read(NULL, path, SIZE_MAX / 2, &files[i], NULL) == REEF_OK) {
-            whole[i] = is_whole(a, &files[i], &rounds[i]);
-        }
+    for (int i = 0; i < 2 && status == REEF_OK; i++) {
+        status = read_one(a, i, &files[i], &whole[i], &rounds[i], error);
     }
     int newest = whole[1] && (!whole[0] || rounds[1] > rounds[0]);
-    for (int i = 0; i < 2; i++) { /* the newer first; a state that the member refuses is as good as none */
+    bool taken = false;
+    for (int i = 0; i < 2 && !taken && status == REEF_OK; i++) { /* the newer first */
         int which = i == 0 ? newest : 1 - newest;
-        if (whole[which] && reef_member_load(a->member, files[which].bytes + HEAD,
-                                             files[which].size - HEAD - RFI_HASH_BYTES, NULL) == REEF_OK) {
+        if (whole[which]) {
+            status = take_whole(a, &files[which], &taken, error);
+        }
+        if (taken) {
             *round = rounds[which];
             a->generation = which;
-            break;
         }
     }
     rfi_file_free(NULL, &files[0]);

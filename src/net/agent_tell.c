@@ -151,7 +151,8 @@ static void put_metrics(rfi_agent *a, const rfi_status *status)
                                    .echo = rfi_node_echo(a->node),
                                    .rounds = rfi_node_rounds(a->node),
                                    .links = a->file.brokers,
-                                   .counts = counts};
+                                   .counts = counts,
+                                   .handout = &a->handout};
     rfi_metrics_print(&view, &page);
     if (!page.failed) {
         rfi_metrics_put(a->metrics, page.text, page.size);

@@ -16,6 +16,9 @@
 
 enum { EXPLAIN = 240 };
 
+/* How long the last model may take to reach a broker. */
+static const double deliver_seconds = 3;
+
 /* What the last round made of a neighbour. */
 typedef struct hearing {
     uint64_t used, stale; /* counters before it */
@@ -189,6 +192,9 @@ static void *work(void *user)
         if (!over) {
             rfi_nats_wait(a->core.nats, until - now);
         }
+    }
+    if (a->status == REEF_OK && a->core.node) {
+        rfi_agent_deliver(&a->core, fmin(deliver_seconds, a->core.file.deadline), NULL);
     }
     return NULL;
 }

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "net/agent.h"
-#include "net/epoch.h"
+#include "net/broker_files.h"
 #include "net/keys.h"
 #include "net/link_nats.h"
 #include "net/notify.h"
@@ -24,6 +24,7 @@
 typedef struct broker {
     const reef_broker_options *options;
     rfi_log log;
+    rfi_file bytes; /* of the run file in force */
     rfi_runfile file;
     rfi_roster roster;
     rfi_runfile old_file; /* of the epoch before, if has_old */
@@ -33,6 +34,9 @@ typedef struct broker {
     rfi_keys login;   /* of the operator: drawn at every start, known to nobody else */
     char program[RFI_PATH_SIZE];
     char config[RFI_PATH_SIZE];
+    char kept[RFI_PATH_SIZE]; /* the run file in force, if it is not the one that was given */
+    rfi_broker_files *files;
+    double files_told_at;
     char listen[300];
     char url[320];
     pid_t child; /* 0: none */
@@ -104,6 +108,15 @@ static bool next_stream(void *user, ptrdiff_t index, char *name, char *body)
     return rfi_stream_request(&b->roster, index, name, body);
 }
 
+/* Agents that look for the next file find it by its epoch. */
+static reef_status hand_out(broker *b, reef_error *error)
+{
+    char subject[128];
+    const rfi_nats_operator by = {.url = b->url, .login = &b->login, .authority = b->options->authority};
+    (void)snprintf(subject, sizeof subject, "reef.%s.c.b.%lld", b->file.run, (long long)b->file.terms.epoch);
+    return rfi_nats_store(&by, subject, b->bytes.bytes, b->bytes.size, error);
+}
+
 /* Makes the streams as soon as the server listens. */
 static reef_status make_streams(broker *b, reef_error *error)
 {
@@ -116,6 +129,9 @@ static reef_status make_streams(broker *b, reef_error *error)
         }
         pause_briefly();
         status = rfi_nats_make_streams(&by, next_stream, b, error);
+        if (status == REEF_OK) {
+            status = hand_out(b, error);
+        }
     }
     return must_stop(b) ? REEF_OK : status;
 }
@@ -150,11 +166,53 @@ static reef_status write_config(broker *b, reef_error *error)
     return status;
 }
 
+/* A run file and its bytes; nothing is left of them on failure. */
+static reef_status load(const char *path, rfi_file *bytes, rfi_runfile *file, reef_error *error)
+{
+    rfi_file read = {0};
+    reef_status status = rfi_file_read(NULL, path, RFI_RUNFILE_MAX, &read, error);
+    if (status == REEF_OK) {
+        status = rfi_runfile_read(NULL, read.bytes, read.size, path, file, error);
+    }
+    if (status != REEF_OK) {
+        rfi_file_free(NULL, &read);
+        return status;
+    }
+    *bytes = read;
+    return REEF_OK;
+}
+
+/* The file that was given, or a later one of the same run, which an agent has handed out before. */
+static reef_status load_file(broker *b, reef_error *error)
+{
+    rfi_runfile kept;
+    rfi_file bytes;
+    if (snprintf(b->kept, sizeof b->kept, "%s/run.yaml", b->options->store) >= (int)sizeof b->kept) {
+        return rfi_fail(error, REEF_E_FILE, "the path of the store is too long");
+    }
+    reef_status status = load(b->options->run_file, &b->bytes, &b->file, error);
+    if (status != REEF_OK || b->options->print || load(b->kept, &bytes, &kept, NULL) != REEF_OK) {
+        return status;
+    }
+    bool later = memcmp(kept.id, b->file.id, sizeof kept.id) == 0 &&
+                 memcmp(kept.coordinator, b->file.coordinator, sizeof kept.coordinator) == 0 &&
+                 kept.terms.epoch > b->file.terms.epoch;
+    if (later) {
+        RFI_LOG(&b->log, REEF_LOG_INFO, "run_file_kept", RFI_LOG_NUMBER("epoch", kept.terms.epoch),
+                RFI_LOG_NUMBER("given", b->file.terms.epoch));
+    }
+    rfi_runfile_free(later ? &b->file : &kept);
+    rfi_file_free(NULL, later ? &b->bytes : &bytes);
+    b->file = later ? kept : b->file;
+    b->bytes = later ? bytes : b->bytes;
+    return REEF_OK;
+}
+
 static reef_status prepare(broker *b, reef_error *error)
 {
     unsigned char seed[RFI_KEY_BYTES];
     const char *scheme = b->options->certificate ? "tls" : "nats";
-    reef_status status = rfi_runfile_load(NULL, b->options->run_file, &b->file, error);
+    reef_status status = load_file(b, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -211,37 +269,73 @@ static void move_on(broker *b, const rfi_runfile *next, const rfi_roster *roster
     b->roster.file = &b->file;
 }
 
-/* A new run file in place of the old one: if it may follow, the server is started again with the logins of both. Agents find it again by
+/* A run file that may be the next one. Anything else is ignored, with a sentence. */
+static bool may_follow(broker *b, const rfi_file *bytes, rfi_runfile *next, rfi_roster *roster)
+{
+    reef_error why = {REEF_OK, ""};
+    const rfi_handout any = {.malicious_at_least = 0};
+    reef_status status = rfi_runfile_read(NULL, bytes->bytes, bytes->size, "run file", next, &why);
+    if (status == REEF_OK) {
+        rfi_handed result = rfi_handout_judge(&any, &b->file, NULL, next, &why);
+        if (result == RFI_HANDED_TAKEN && rfi_roster_create(NULL, next, roster, &why) == REEF_OK) {
+            return true;
+        }
+        rfi_runfile_free(next);
+        if (result == RFI_HANDED_KNOWN) {
+            return false;
+        }
+    }
+    RFI_LOG(&b->log, REEF_LOG_WARNING, "run_file_ignored", RFI_LOG_TEXT("why", why.text));
+    return false;
+}
+
+/* Takes over the bytes: if they may follow, the server is started again with the logins of both epochs. Agents find it again by
  * themselves. */
-static reef_status take_next(broker *b, reef_error *error)
+static reef_status take_next(broker *b, rfi_file *bytes, reef_error *error)
 {
     rfi_runfile next;
     rfi_roster roster = {0};
-    reef_error why = {REEF_OK, ""};
-    reef_status status = rfi_runfile_load(NULL, b->options->run_file, &next, &why);
-    if (status == REEF_OK && memcmp(next.hash, b->file.hash, sizeof next.hash) == 0) {
-        rfi_runfile_free(&next);
-        return REEF_OK;
-    }
-    if (status == REEF_OK) {
-        status = rfi_epoch_follows(&b->file, &next, &why);
-        if (status == REEF_OK) {
-            status = rfi_roster_create(NULL, &next, &roster, &why);
-        }
-        if (status != REEF_OK) {
-            rfi_runfile_free(&next);
-        }
-    }
-    if (status != REEF_OK) {
-        RFI_LOG(&b->log, REEF_LOG_WARNING, "run_file_ignored", RFI_LOG_TEXT("why", why.text));
+    if (!may_follow(b, bytes, &next, &roster)) {
+        rfi_file_free(NULL, bytes);
         return REEF_OK;
     }
     move_on(b, &next, &roster);
+    rfi_file_free(NULL, &b->bytes);
+    b->bytes = *bytes;
     RFI_LOG(&b->log, REEF_LOG_INFO, "epoch", RFI_LOG_NUMBER("epoch", b->file.terms.epoch),
             RFI_LOG_NUMBER("from", b->file.terms.from));
-    status = write_config(b, error);
+    reef_status status = rfi_file_write(NULL, b->kept, &(rfi_piece){b->bytes.bytes, b->bytes.size}, 1, error);
+    if (status == REEF_OK) {
+        status = rfi_broker_files_turn(b->files, &b->bytes, error);
+    }
+    if (status == REEF_OK) {
+        status = write_config(b, error);
+    }
     stop_server(b);
     return status;
+}
+
+/* The next file comes in place of the one that was given, or from an agent. */
+static reef_status look_for_next(broker *b, reef_error *error)
+{
+    static const double tell_seconds = 60;
+    reef_error why = {REEF_OK, ""};
+    rfi_file bytes = {0};
+    bool there = has_changed(b);
+    if (there && rfi_file_read(NULL, b->options->run_file, RFI_RUNFILE_MAX, &bytes, &why) != REEF_OK) {
+        RFI_LOG(&b->log, REEF_LOG_WARNING, "run_file_ignored", RFI_LOG_TEXT("why", why.text));
+        there = false;
+    }
+    there = there || rfi_broker_files_take(b->files, &bytes);
+    if (rfi_now() - b->files_told_at >= tell_seconds) {
+        uint64_t refused = rfi_broker_files_refused(b->files, &why);
+        b->files_told_at = refused > 0 ? rfi_now() : b->files_told_at;
+        if (refused > 0) {
+            RFI_LOG(&b->log, REEF_LOG_WARNING, "run_file_ignored", RFI_LOG_TEXT("why", why.text),
+                    RFI_LOG_TEXT("from", "network"), RFI_LOG_NUMBER("count", refused));
+        }
+    }
+    return there ? take_next(b, &bytes, error) : REEF_OK;
 }
 
 /* Until it is told to end. Streams in memory are gone after a restart, so all are made anew, which those on the disk do not mind. */
@@ -258,7 +352,7 @@ static reef_status supervise(broker *b, reef_error *error)
             pause_briefly();
             if (rfi_now() - looked >= 1) {
                 looked = rfi_now();
-                reef_status status = has_changed(b) ? take_next(b, error) : REEF_OK;
+                reef_status status = look_for_next(b, error);
                 if (status != REEF_OK) {
                     return status;
                 }
@@ -299,14 +393,20 @@ reef_status reef_net_broker(const reef_broker_options *options, reef_error *erro
     }
     status = prepare(&b, error);
     if (status == REEF_OK && !options->print) {
+        const rfi_nats_operator by = {.url = b.url, .login = &b.login, .authority = options->authority};
+        status = rfi_broker_files_open(&b.files, &by, &b.bytes, error);
+    }
+    if (status == REEF_OK && !options->print) {
         status = supervise(&b, error);
     }
     rfi_notify("STOPPING=1");
+    rfi_broker_files_close(&b.files);
     stop_server(&b);
     rfi_wipe(&b.login, sizeof b.login);
     rfi_roster_free(&b.roster);
     rfi_runfile_free(&b.file);
     rfi_roster_free(&b.old_roster);
     rfi_runfile_free(&b.old_file);
+    rfi_file_free(NULL, &b.bytes);
     return status;
 }

@@ -36,6 +36,8 @@ reef_status rfi_broker_config(const rfi_roster *roster, const rfi_broker_setup *
 enum { RFI_STREAM_NAME = 64, RFI_STREAM_BODY = 1024 };
 bool rfi_stream_request(const rfi_roster *roster, ptrdiff_t index, char name[RFI_STREAM_NAME],
                         char body[RFI_STREAM_BODY]);
+/* Bytes that the stream of run files may take, on the disk. */
+size_t rfi_stream_files(const rfi_roster *roster);
 /* Bytes that the streams of an agent may take: on the disk, in memory. */
 size_t rfi_stream_slots(const rfi_roster *roster);
 size_t rfi_stream_chunks(const rfi_roster *roster);

@@ -101,15 +101,15 @@ static void add_agent(rfi_page *p, const rfi_roster *r, const rfi_roster *before
     rfi_key_print(key, RFI_LETTER_LOGIN, (here ? r : before)->file->participants[k].login);
     rfi_page_add(p,
                  "    { nkey: %s, permissions: {\n      publish: { allow: [\"reef.%s.s.%td.*\", \"reef.%s.p.%td.*.*\", "
-                 "\"reef.%s.e.%td\", \"reef.%s.x.%td\", \"reef.%s.t.%td\"",
-                 key, run, k, run, k, run, k, run, k, run, k);
+                 "\"reef.%s.e.%td\", \"reef.%s.x.%td\", \"reef.%s.t.%td\", \"reef.%s.c.%td\"",
+                 key, run, k, run, k, run, k, run, k, run, k, run, k);
+    rfi_page_add(p, ", \"$JS.API.DIRECT.GET.reef-%s-c\", \"$JS.reef.API.DIRECT.GET.reef-%s-c\"", run, run);
     allow_get(p, run, 's', (unsigned long)k);
     allow_get(p, run, 'p', (unsigned long)k);
     allow_neighbours(p, run, &circles[0]);
     allow_neighbours(p, run, &circles[1]);
-    rfi_page_add(
-        p, "] },\n      subscribe: { allow: [\"_%s.%td.*.>\", \"reef.%s.s.%td.*\", \"reef.%s.x.*\", \"reef.%s.c\"", run,
-        k, run, k, run, run);
+    rfi_page_add(p, "] },\n      subscribe: { allow: [\"_%s.%td.*.>\", \"reef.%s.s.%td.*\", \"reef.%s.x.*\"", run, k,
+                 run, k, run);
     allow_hearing(p, run, &circles[0]);
     allow_hearing(p, run, &circles[1]);
     rfi_page_add(p, "] } } }\n");
@@ -128,8 +128,8 @@ static void add_observer(rfi_page *p, const rfi_runfile *file, const rfi_partici
     rfi_key_print(key, RFI_LETTER_LOGIN, who->login);
     rfi_page_add(p,
                  "    { nkey: %s, permissions: { publish: { deny: \">\" }, subscribe: { allow: [\"reef.%s.t.*\", "
-                 "\"reef.%s.x.*\", \"reef.%s.c\"] } } }\n",
-                 key, file->run, file->run, file->run);
+                 "\"reef.%s.x.*\"] } } }\n",
+                 key, file->run, file->run);
 }
 
 /* Paths go into quotes, where two characters mean something else. */
@@ -146,7 +146,7 @@ static bool is_plain(const char *path)
 static void add_limits(rfi_page *p, const rfi_roster *r, const rfi_broker_setup *s)
 {
     double agents = (double)r->file->agents;
-    double disk = agents * (double)rfi_stream_slots(r) + 64e6;
+    double disk = agents * (double)rfi_stream_slots(r) + (double)rfi_stream_files(r) + 64e6;
     double memory = agents * (double)rfi_stream_chunks(r) + 64e6;
     rfi_page_add(p,
                  "listen: \"%s\"\nserver_name: \"reef-%s\"\nlogfile: \"%s/server.log\"\npid_file: \"%s/server.pid\"\n"
@@ -219,11 +219,33 @@ static void chunks_body(const rfi_roster *r, ptrdiff_t k, const char *name, char
         name, r->file->run, k, rfi_stream_chunks(r));
 }
 
+size_t rfi_stream_files(const rfi_roster *r)
+{
+    enum { EPOCHS = 16, ABOUT = 512 };
+    return ((size_t)r->file->agents + EPOCHS) * (RFI_RUNFILE_MAX + ABOUT);
+}
+
+/* One place for each agent, which only that agent can fill, and the last files of the broker by their epochs. */
+static void files_body(const rfi_roster *r, const char *name, char body[RFI_STREAM_BODY])
+{
+    const char *run = r->file->run;
+    (void)snprintf(body, RFI_STREAM_BODY,
+                   "{\"name\":\"%s\",\"subjects\":[\"reef.%s.c.*\",\"reef.%s.c.b.*\"],\"storage\":\"file\","
+                   "\"max_msgs_per_subject\":1,\"discard\":\"old\",\"max_bytes\":%zu,\"max_msg_size\":%zu,"
+                   "\"deny_delete\":true,\"deny_purge\":true,\"allow_direct\":true}",
+                   name, run, run, rfi_stream_files(r), RFI_RUNFILE_MAX);
+}
+
 bool rfi_stream_request(const rfi_roster *r, ptrdiff_t index, char name[RFI_STREAM_NAME], char body[RFI_STREAM_BODY])
 {
     bool chunked = rfi_stream_chunks(r) > 0;
     ptrdiff_t per_agent = chunked ? 2 : 1;
     ptrdiff_t k = index / per_agent;
+    if (index == r->file->agents * per_agent) {
+        (void)snprintf(name, RFI_STREAM_NAME, "reef-%s-c", r->file->run);
+        files_body(r, name, body);
+        return true;
+    }
     if (k >= r->file->agents) {
         return false;
     }

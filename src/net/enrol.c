@@ -7,8 +7,8 @@
 #include "net/epoch.h"
 #include "net/keys.h"
 #include "net/roster.h"
+#include "net/say.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,52 +147,39 @@ reef_status reef_net_sign_after(const char *draft, const char *key, const char *
 /* ---- checking ---- */
 
 typedef struct listing {
-    reef_tell *tell;
-    void *user;
+    rfi_teller to;
     ptrdiff_t warnings;
 } listing;
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-say(const listing *to, const char *format, ...)
-{
-    char line[400];
-    va_list list;
-    va_start(list, format);
-    (void)vsnprintf(line, sizeof line, format, list);
-    va_end(list);
-    to->tell(to->user, line);
-}
-
-static void tell_agent(listing *to, const rfi_roster *roster, ptrdiff_t k)
+static void tell_agent(listing *list, const rfi_roster *roster, ptrdiff_t k)
 {
     rfi_tolerance t;
     const rfi_participant *who = &roster->file->participants[k];
     if (who->removed) {
-        say(to, "%-12s removed", who->name);
+        rfi_say(&list->to, "%-12s removed", who->name);
         return;
     }
     rfi_roster_tolerance(roster, k, &t);
-    say(to,
-        "%-12s %3td neighbours, own weight %.3f; tolerates %td malicious, %td absent; %.1f MB memory, %.1f kB per "
-        "round",
-        who->name, t.neighbours, t.own, t.malicious, t.absent, (double)t.memory * 1e-6, t.traffic * 1e-3);
+    rfi_say(&list->to,
+            "%-12s %3td neighbours, own weight %.3f; tolerates %td malicious, %td absent; %.1f MB memory, %.1f kB per "
+            "round",
+            who->name, t.neighbours, t.own, t.malicious, t.absent, (double)t.memory * 1e-6, t.traffic * 1e-3);
     if (t.malicious == 0 && roster->file->terms.malicious > 0) {
-        to->warnings++;
-        say(to, "WARNING %s tolerates no malicious neighbour: each has more than malicious: %g of the weight",
-            who->name, roster->file->terms.malicious);
+        list->warnings++;
+        rfi_say(&list->to,
+                "WARNING %s tolerates no malicious neighbour: each has more than malicious: %g of the weight",
+                who->name, roster->file->terms.malicious);
     }
     if (t.absent == 0 && t.neighbours > 0) {
-        to->warnings++;
-        say(to,
+        list->warnings++;
+        rfi_say(
+            &list->to,
             "WARNING %s combines only while all its neighbours are there: a smaller malicious: would allow absences",
             who->name);
     }
 }
 
-static reef_status tell_roster(listing *to, const rfi_runfile *file, reef_error *error)
+static reef_status tell_roster(listing *list, const rfi_runfile *file, reef_error *error)
 {
     rfi_roster roster;
     char key[RFI_KEY_TEXT];
@@ -201,12 +188,12 @@ static reef_status tell_roster(listing *to, const rfi_runfile *file, reef_error 
         return status;
     }
     rfi_key_print(key, RFI_LETTER_IDENTITY, file->coordinator);
-    say(to, "run %s, epoch %lld, signed by %s", file->run, (long long)file->terms.epoch, key);
-    say(to, "%td agents, %s, rule %s; models of %llu numbers, %zu bytes", file->agents,
-        file->terms.links[0] ? "links by name" : file->terms.graph, file->terms.rule,
-        (unsigned long long)roster.shape.count, rfi_shape_bytes(&roster.shape));
+    rfi_say(&list->to, "run %s, epoch %lld, signed by %s", file->run, (long long)file->terms.epoch, key);
+    rfi_say(&list->to, "%td agents, %s, rule %s; models of %llu numbers, %zu bytes", file->agents,
+            file->terms.links[0] ? "links by name" : file->terms.graph, file->terms.rule,
+            (unsigned long long)roster.shape.count, rfi_shape_bytes(&roster.shape));
     for (ptrdiff_t k = 0; k < file->agents; k++) {
-        tell_agent(to, &roster, k);
+        tell_agent(list, &roster, k);
     }
     rfi_roster_free(&roster);
     return REEF_OK;
@@ -230,7 +217,7 @@ reef_status reef_net_check(const char *path, const char *coordinator, reef_tell 
                            reef_error *error)
 {
     rfi_runfile file;
-    listing to = {.tell = tell, .user = user};
+    listing list = {.to = {tell, user}};
     reef_status status = rfi_crypto_start(error);
     if (status != REEF_OK) {
         return status;
@@ -243,11 +230,11 @@ reef_status reef_net_check(const char *path, const char *coordinator, reef_tell 
         status = rfi_runfile_signed_by(&file, coordinator, error);
     }
     if (status == REEF_OK) {
-        status = tell_roster(&to, &file, error);
+        status = tell_roster(&list, &file, error);
     }
     rfi_runfile_free(&file);
     if (warnings) {
-        *warnings = to.warnings;
+        *warnings = list.warnings;
     }
     return status;
 }

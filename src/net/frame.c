@@ -75,7 +75,7 @@ void rfi_head_write(unsigned char bytes[RFI_HEAD_BYTES], const rfi_head *head)
 static void take_head(const unsigned char *bytes, rfi_head *head)
 {
     head->type = (rfi_frame_type)bytes[AT_TYPE];
-    head->numbers = (rfi_numbers)bytes[AT_NUMBERS];
+    head->numbers = (rfi_number_type)bytes[AT_NUMBERS];
     head->flags = bytes[AT_FLAGS];
     head->epoch = (uint32_t)rfi_take(bytes + AT_EPOCH, 4);
     head->agent = (uint32_t)rfi_take(bytes + AT_AGENT, 4);

@@ -4,7 +4,7 @@
  *        0     4  "REEF"
  *        4     1  version, 1
  *        5     1  type (rfi_frame_type)
- *        6     1  numbers (rfi_numbers)
+ *        6     1  numbers (rfi_number_type)
  *        7     1  flags: bit 0 inline, bit 1 sealed; others 0
  *        8     4  epoch
  *       12     4  agent number of the sender
@@ -51,14 +51,14 @@ typedef enum rfi_frame_type {
     RFI_FRAME_BYE = 7,
 } rfi_frame_type;
 
-typedef enum rfi_numbers { RFI_NO_NUMBERS = 0, RFI_NUMBERS_F32 = 1, RFI_NUMBERS_F64 = 2 } rfi_numbers;
+typedef enum rfi_number_type { RFI_NO_NUMBERS = 0, RFI_NUMBERS_F32 = 1, RFI_NUMBERS_F64 = 2 } rfi_number_type;
 
 #define RFI_FLAG_INLINE 1U
 #define RFI_FLAG_SEALED 2U
 
 typedef struct rfi_head {
     rfi_frame_type type;
-    rfi_numbers numbers;
+    rfi_number_type numbers;
     unsigned flags;
     uint32_t epoch;
     uint32_t agent;
@@ -140,7 +140,7 @@ bool rfi_frame_proves(const unsigned char one[RFI_MANIFEST_BYTES], const unsigne
 
 /* What every model of a run looks like. */
 typedef struct rfi_shape {
-    rfi_numbers numbers;
+    rfi_number_type numbers;
     uint64_t count;                       /* numbers in a model, at least 1 */
     uint32_t chunk;                       /* bytes per chunk of models that are not inline */
     unsigned char layout[RFI_HASH_BYTES]; /* zero: a plain vector */

@@ -8,18 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Messages of one neighbour that a link keeps until they are polled; more are lost. */
+enum { RFI_LINK_QUEUE = 8 };
+
 typedef enum rfi_topic_kind {
     RFI_TOPIC_SLOT,   /* frames of an agent, one place per round, write-once as far as the broker keeps its word */
     RFI_TOPIC_CHUNK,  /* parts of large models: a ring of RFI_RING (net/fetch.h) rounds */
     RFI_TOPIC_EVENT,  /* hello, good-bye and echoes; not stored */
     RFI_TOPIC_PROOF,  /* proofs against two-faced senders */
     RFI_TOPIC_STATUS, /* what an agent says about itself, for observers; not stored */
+    RFI_TOPIC_FILE, /* a run file of a later epoch: the last one that an agent handed out, or that of an epoch (net/handout.h) */
 } rfi_topic_kind;
+
+/* In place of an agent: the broker itself. */
+#define RFI_TOPIC_BROKER UINT32_MAX
 
 typedef struct rfi_topic {
     rfi_topic_kind kind;
     uint32_t agent;
-    uint64_t round;  /* slots and chunks */
+    uint64_t round;  /* slots and chunks; the epoch of a broker's run file */
     uint32_t number; /* chunks */
     bool exact;      /* a slot that is asked for: that of the round, not the newest */
 } rfi_topic;

@@ -49,6 +49,18 @@ static void nats_publish(rfi_netlink *base, const rfi_topic *topic, const void *
     (void)natsConnection_Publish(link->connection, subject, bytes, (int)size);
 }
 
+/* The stream that a topic is stored in. */
+static void print_request(const rfi_nats_link *link, const rfi_topic *topic, char request[RFI_SUBJECT_TEXT])
+{
+    static const char head[] = "$JS.reef.API.DIRECT.GET.reef-";
+    if (topic->kind == RFI_TOPIC_FILE) {
+        (void)snprintf(request, RFI_SUBJECT_TEXT, "%s%s-c", head, link->names.run);
+    } else {
+        (void)snprintf(request, RFI_SUBJECT_TEXT, "%s%s-%c-%lu", head, link->names.run,
+                       topic->kind == RFI_TOPIC_SLOT ? 's' : 'p', (unsigned long)topic->agent);
+    }
+}
+
 static void nats_get(rfi_netlink *base, const rfi_topic *topic)
 {
     rfi_nats_link *link = (rfi_nats_link *)base;
@@ -58,13 +70,16 @@ static void nats_get(rfi_netlink *base, const rfi_topic *topic)
     char reply[2 * RFI_SUBJECT_TEXT];
     char body[2 * RFI_SUBJECT_TEXT];
     unsigned long agent = topic->agent;
-    (void)snprintf(request, sizeof request, "$JS.reef.API.DIRECT.GET.reef-%s-%c-%lu", link->names.run, slot ? 's' : 'p',
-                   agent);
+    print_request(link, topic, request);
     rfi_subject_print(&link->names, topic, subject);
     if (slot && !topic->exact) {
         (void)snprintf(subject, sizeof subject, "reef.%s.s.%lu.*", link->names.run, agent);
     }
-    if (slot) {
+    if (topic->kind == RFI_TOPIC_FILE) {
+        bool broker = topic->agent == RFI_TOPIC_BROKER;
+        (void)snprintf(reply, sizeof reply, "%s.%c.%llu", link->names.inbox, broker ? 'b' : 'f',
+                       broker ? (unsigned long long)topic->round : (unsigned long long)agent);
+    } else if (slot) {
         (void)snprintf(reply, sizeof reply, "%s.s.%lu", link->names.inbox, agent);
     } else {
         (void)snprintf(reply, sizeof reply, "%s.c.%lu.%llu.%lu", link->names.inbox, agent,

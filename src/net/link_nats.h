@@ -41,7 +41,7 @@ typedef struct rfi_nats_counts {
 } rfi_nats_counts;
 void rfi_nats_count(rfi_netlink *base, rfi_nats_counts *counts);
 
-/* Somebody who only listens: what observers may hear of a run, on a thread of libnats. */
+/* Somebody who only listens, on a thread of libnats: to what observers may hear of a run, or to the run files that its agents hand out. */
 typedef void rfi_nats_hear(void *user, const char *subject, const unsigned char *bytes, size_t size);
 typedef struct rfi_nats_ear rfi_nats_ear;
 typedef struct rfi_nats_ear_setup {
@@ -49,6 +49,7 @@ typedef struct rfi_nats_ear_setup {
     const char *run;
     const rfi_keys *login;
     const char *authority;
+    bool files;          /* run files, as a broker does, instead of what observers hear */
     rfi_nats_hear *hear; /* one call at a time */
     void *user;
 } rfi_nats_ear_setup;
@@ -65,10 +66,14 @@ typedef struct rfi_nats_operator {
     const rfi_keys *login;
     const char *authority; /* as above */
 } rfi_nats_operator;
-/* Makes streams, one after the other, until request is false; those that are there already stay. REEF_E_ENGINE: the server cannot be
+/* Makes streams, one after the other, until request is false; those that are there already stay, with the settings asked for. REEF_E_ENGINE: the server cannot be
  * reached; REEF_E_FILE: it refuses. name has room for 64 bytes, body for 1024. */
 typedef bool rfi_next_stream(void *user, ptrdiff_t index, char *name, char *body);
 reef_status rfi_nats_make_streams(const rfi_nats_operator *by, rfi_next_stream *request, void *user, reef_error *error);
+
+/* Stores bytes under a subject, which a stream must be there for; waits until the server has them. */
+reef_status rfi_nats_store(const rfi_nats_operator *by, const char *subject, const void *bytes, size_t size,
+                           reef_error *error);
 
 /* Connects once and ends the connection again, to learn what stands in the way: a connection that is tried again and again does not
  * tell. REEF_E_ENGINE, and the sentence says what; waits a few seconds at most. */

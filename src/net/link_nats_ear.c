@@ -1,4 +1,4 @@
-/* Somebody who only listens to a run: observers. */
+/* Somebody who only listens to a run: observers, and brokers that wait for run files. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "net/link_nats_inner.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { EAR_SUBJECTS = 3, EAR_PENDING = 8192 };
+enum { EAR_SUBJECTS = 2, EAR_PENDING = 8192, EAR_FILES = 64 };
 
 struct rfi_nats_ear {
     natsOptions *options;
@@ -83,15 +83,17 @@ static natsStatus ear_connect(rfi_nats_ear *ear, const rfi_nats_ear_setup *setup
     return s;
 }
 
-static natsStatus ear_subscribe(rfi_nats_ear *ear, const char *run)
+static natsStatus ear_subscribe(rfi_nats_ear *ear, const rfi_nats_ear_setup *setup)
 {
-    static const char *const kinds[EAR_SUBJECTS] = {"t.*", "x.*", "c"};
+    static const char *const kinds[EAR_SUBJECTS] = {"t.*", "x.*"};
     natsStatus s = NATS_OK;
-    for (int i = 0; s == NATS_OK && i < EAR_SUBJECTS; i++) {
+    for (int i = 0; s == NATS_OK && i < (setup->files ? 1 : EAR_SUBJECTS); i++) {
         char subject[RFI_SUBJECT_TEXT];
-        (void)snprintf(subject, sizeof subject, "reef.%s.%s", run, kinds[i]);
+        (void)snprintf(subject, sizeof subject, "reef.%s.%s", setup->run, setup->files ? "c.*" : kinds[i]);
         s = natsConnection_Subscribe(&ear->subscriptions[i], ear->connection, subject, ear_heard, ear);
-        s = s == NATS_OK ? natsSubscription_SetPendingLimits(ear->subscriptions[i], EAR_PENDING, -1) : s;
+        s = s == NATS_OK
+                ? natsSubscription_SetPendingLimits(ear->subscriptions[i], setup->files ? EAR_FILES : EAR_PENDING, -1)
+                : s;
         if (s == NATS_OK) {
             (void)pthread_mutex_lock(&ear->mutex);
             ear->open++;
@@ -119,7 +121,7 @@ reef_status rfi_nats_listen(rfi_nats_ear **ear, const rfi_nats_ear_setup *setup,
     (void)pthread_mutex_init(&made->mutex, NULL);
     (void)pthread_cond_init(&made->changed, NULL);
     natsStatus s = ear_connect(made, setup);
-    s = s == NATS_OK ? ear_subscribe(made, setup->run) : s;
+    s = s == NATS_OK ? ear_subscribe(made, setup) : s;
     *ear = made;
     if (s != NATS_OK) {
         rfi_nats_ear_close(ear);

@@ -8,7 +8,7 @@
 #include <nats/nats.h>
 #include <pthread.h>
 
-enum { RFI_NATS_QUEUE = 8, RFI_NATS_ANSWERS = 64, RFI_NATS_REVIVALS = 10 };
+enum { RFI_NATS_QUEUE = RFI_LINK_QUEUE, RFI_NATS_ANSWERS = 64, RFI_NATS_REVIVALS = 10 };
 
 /* Messages not yet polled: a ring. */
 typedef struct rfi_nats_queue {

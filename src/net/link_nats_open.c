@@ -293,7 +293,9 @@ void rfi_nats_close(rfi_netlink **base)
     }
     *base = NULL;
     if (link->connection) {
-        (void)natsConnection_FlushTimeout(link->connection, 1000); /* what was published last should go out */
+        if (natsConnection_Status(link->connection) == NATS_CONN_STATUS_CONNECTED) {
+            (void)natsConnection_FlushTimeout(link->connection, 1000); /* what was published last should go out */
+        }
         natsConnection_Close(link->connection);
     }
     disconnect(link);

@@ -5,25 +5,37 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A stream that is there already is an error of its own number. */
-static reef_status make_stream(natsConnection *connection, const char *name, const char *body, reef_error *error)
+/* CREATE or UPDATE. A stream that is there already is an error of its own number. */
+static reef_status ask_for_stream(natsConnection *connection, const char *verb, const char *name, const char *body,
+                                  bool *there, reef_error *error)
 {
     enum { MILLISECONDS = 10000 };
     char subject[RFI_SUBJECT_TEXT];
     natsMsg *reply = NULL;
-    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.CREATE.%s", name);
+    (void)snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", verb, name);
     natsStatus s = natsConnection_RequestString(&reply, connection, subject, body, MILLISECONDS);
     if (s != NATS_OK) {
         return rfi_fail(error, REEF_E_ENGINE, "stream %s: %s", name, natsStatus_GetText(s));
     }
     const char *text = natsMsg_GetData(reply);
     const char *refused = strstr(text, "\"error\"");
-    bool there = refused && strstr(refused, "\"err_code\":10058");
+    *there = refused && strstr(refused, "\"err_code\":10058");
     reef_status status = REEF_OK;
-    if (refused && !there) {
+    if (refused && !*there) {
         status = rfi_fail(error, REEF_E_FILE, "the server refuses stream %s: %.160s", name, refused);
     }
     natsMsg_Destroy(reply);
+    return status;
+}
+
+/* Another epoch may want another size of a stream, or another age of what is in it. */
+static reef_status make_stream(natsConnection *connection, const char *name, const char *body, reef_error *error)
+{
+    bool there = false;
+    reef_status status = ask_for_stream(connection, "CREATE", name, body, &there, error);
+    if (status == REEF_OK && there) {
+        status = ask_for_stream(connection, "UPDATE", name, body, &there, error);
+    }
     return status;
 }
 
@@ -49,6 +61,21 @@ reef_status rfi_nats_try(const rfi_nats_operator *by, reef_error *error)
 {
     natsConnection *connection = NULL;
     reef_status status = connect_once(&connection, by, error);
+    natsConnection_Destroy(connection);
+    return status;
+}
+
+reef_status rfi_nats_store(const rfi_nats_operator *by, const char *subject, const void *bytes, size_t size,
+                           reef_error *error)
+{
+    enum { MILLISECONDS = 10000 };
+    natsConnection *connection = NULL;
+    reef_status status = connect_once(&connection, by, error);
+    if (status == REEF_OK) {
+        natsStatus s = natsConnection_Publish(connection, subject, bytes, (int)size);
+        s = s == NATS_OK ? natsConnection_FlushTimeout(connection, MILLISECONDS) : s;
+        status = s == NATS_OK ? REEF_OK : rfi_fail(error, REEF_E_ENGINE, "%s: %s", subject, natsStatus_GetText(s));
+    }
     natsConnection_Destroy(connection);
     return status;
 }

@@ -29,7 +29,7 @@ static bool take_number(const char **text, uint64_t limit, uint64_t *number)
     return value < limit && (*at == '.' || *at == '\0');
 }
 
-/* reef.R.s.AGENT.ROUND, reef.R.e.AGENT or reef.R.x.AGENT; subjects come from the broker. */
+/* reef.R.s.AGENT.ROUND, reef.R.e.AGENT, reef.R.x.AGENT or reef.R.c.AGENT; subjects come from the broker. */
 bool rfi_subject_read(const rfi_nats_names *names, const char *subject, rfi_topic *topic)
 {
     char head[RFI_RUN_TOKEN + 16];
@@ -42,19 +42,34 @@ bool rfi_subject_read(const rfi_nats_names *names, const char *subject, rfi_topi
     const char *rest = subject + length;
     bool slot = strncmp(rest, "s.", 2) == 0;
     bool proof = strncmp(rest, "x.", 2) == 0;
-    if (!slot && !proof && strncmp(rest, "e.", 2) != 0) {
+    bool file = strncmp(rest, "c.", 2) == 0;
+    if (!slot && !proof && !file && strncmp(rest, "e.", 2) != 0) {
         return false;
     }
     rest += 2;
     if (!take_number(&rest, UINT32_MAX, &agent) || (slot && !take_number(&rest, RFI_ROUND_LIMIT, &round)) || *rest) {
         return false;
     }
-    rfi_topic_kind said = proof ? RFI_TOPIC_PROOF : RFI_TOPIC_EVENT;
+    rfi_topic_kind said = proof ? RFI_TOPIC_PROOF : file ? RFI_TOPIC_FILE : RFI_TOPIC_EVENT;
     *topic = (rfi_topic){.kind = slot ? RFI_TOPIC_SLOT : said, .agent = (uint32_t)agent, .round = round};
     return true;
 }
 
-/* What was asked for stands behind the inbox: s.AGENT, or c.AGENT.ROUND.NUMBER. */
+/* A run file, behind the inbox: f.AGENT, or b.EPOCH. */
+static bool read_file(const char *rest, rfi_topic *topic)
+{
+    uint64_t number = 0;
+    bool broker = rest[0] == 'b';
+    rest += 2;
+    if (!take_number(&rest, UINT32_MAX, &number) || *rest) {
+        return false;
+    }
+    *topic = (rfi_topic){
+        .kind = RFI_TOPIC_FILE, .agent = broker ? RFI_TOPIC_BROKER : (uint32_t)number, .round = broker ? number : 0};
+    return true;
+}
+
+/* What was asked for stands behind the inbox: s.AGENT, or c.AGENT.ROUND.NUMBER, or a run file. */
 bool rfi_inbox_read(const rfi_nats_names *names, const char *subject, rfi_topic *topic)
 {
     size_t length = strlen(names->inbox);
@@ -66,6 +81,9 @@ bool rfi_inbox_read(const rfi_nats_names *names, const char *subject, rfi_topic 
     }
     const char *rest = subject + length + 1;
     bool slot = strncmp(rest, "s.", 2) == 0;
+    if (strncmp(rest, "f.", 2) == 0 || strncmp(rest, "b.", 2) == 0) {
+        return read_file(rest, topic);
+    }
     if (!slot && strncmp(rest, "c.", 2) != 0) {
         return false;
     }
@@ -110,6 +128,13 @@ void rfi_subject_print(const rfi_nats_names *names, const rfi_topic *topic, char
         break;
     case RFI_TOPIC_STATUS:
         (void)snprintf(subject, RFI_SUBJECT_TEXT, "reef.%s.t.%lu", names->run, agent);
+        break;
+    case RFI_TOPIC_FILE:
+        if (topic->agent == RFI_TOPIC_BROKER) {
+            (void)snprintf(subject, RFI_SUBJECT_TEXT, "reef.%s.c.b.%llu", names->run, (unsigned long long)topic->round);
+        } else {
+            (void)snprintf(subject, RFI_SUBJECT_TEXT, "reef.%s.c.%lu", names->run, agent);
+        }
         break;
     }
 }

@@ -16,7 +16,7 @@ typedef struct rfi_nats_names {
 void rfi_draw_inbox(rfi_nats_names *names, uint32_t agent);
 /* What is stored or sent under a topic. */
 void rfi_subject_print(const rfi_nats_names *names, const rfi_topic *topic, char subject[RFI_SUBJECT_TEXT]);
-/* A model, an event or a proof by its subject; false: none of them, or of another run. */
+/* A model, an event, a proof or an agent's run file by its subject; false: none of them, or of another run. */
 bool rfi_subject_read(const rfi_nats_names *names, const char *subject, rfi_topic *topic);
 /* What an answer is about, by the subject it came under. The round of a model is not in it. */
 bool rfi_inbox_read(const rfi_nats_names *names, const char *subject, rfi_topic *topic);

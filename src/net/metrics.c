@@ -47,7 +47,7 @@ static void add_stages(const rfi_metrics_view *v, rfi_page *p)
     begin(p, "phase_seconds", "histogram", "Where the time of a round goes.");
     for (int s = 0; s < RFI_STAGES; s++) {
         const rfi_histogram *h = &v->telemetry->stages[s];
-        const char *name = rfi_stage_text((rfi_stage)s);
+        const char *name = rfi_stage_text((rfi_telemetry_stage)s);
         unsigned long long sum = 0;
         for (int b = 0; b < RFI_BUCKETS; b++) {
             sum += h->counts[b];
@@ -106,6 +106,16 @@ static void add_links(const rfi_metrics_view *v, rfi_page *p)
     rfi_page_add(p, "reef_agent_reconnects_total %llu\n", again);
 }
 
+static void add_files(const rfi_metrics_view *v, rfi_page *p)
+{
+    gauge(p, "epoch", "The epoch of the run file in force.", (double)v->file->terms.epoch);
+    begin(p, "run_files_total", "counter", "Run files that came through the network, by what became of them.");
+    for (int i = 0; i < RFI_HANDED_RESULTS; i++) {
+        rfi_page_add(p, "reef_agent_run_files_total{result=\"%s\"} %llu\n", rfi_handed_text((rfi_handed)i),
+                     (unsigned long long)v->handout->counts[i]);
+    }
+}
+
 void rfi_metrics_print(const rfi_metrics_view *v, rfi_page *p)
 {
     double excluded = 0;
@@ -116,6 +126,7 @@ void rfi_metrics_print(const rfi_metrics_view *v, rfi_page *p)
     add_stages(v, p);
     add_peers(v, p);
     add_links(v, p);
+    add_files(v, p);
     gauge(p, "excluded", "Neighbours that were proved to be two-faced.", excluded);
     gauge(p, "unechoed", "Witnesses from which no echo has come for four rounds.", (double)rfi_echo_missing(v->echo));
     gauge(p, "resident_bytes", "Resident memory of the process.", (double)v->status->resident);

@@ -4,6 +4,7 @@
 
 #include "net/broker.h"
 #include "net/echo.h"
+#include "net/handout.h"
 #include "net/link_nats.h"
 #include "net/round.h"
 #include "net/telemetry.h"
@@ -18,6 +19,7 @@ typedef struct rfi_metrics_view {
     const rfi_rounds *rounds;
     ptrdiff_t links;
     const rfi_nats_counts *counts; /* per broker of the run file */
+    const rfi_handout *handout;
 } rfi_metrics_view;
 
 /* Appends the text, in the exposition format 0.0.4. */

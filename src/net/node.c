@@ -24,6 +24,7 @@ struct rfi_node {
     unsigned char *part;  /* a chunk message */
     rfi_row *rows;
     bool published; /* frame is signed and was sent in this process */
+    bool delivered; /* and has come back */
     uint64_t published_round;
     double weight;
     reef_status failure;
@@ -221,6 +222,10 @@ static void fail_with(rfi_node *node, reef_status status, const char *text)
 static void take_own(rfi_node *node, const unsigned char *bytes, size_t size)
 {
     rfi_head head;
+    if (node->published && size == node->frame_size && memcmp(bytes, node->frame, RFI_MANIFEST_BYTES) == 0) {
+        node->delivered = true;
+        return;
+    }
     if (rfi_frame_read(bytes, size, &head) != RFI_GOOD || head.type != RFI_FRAME_MODEL ||
         head.agent != node->setup.agent || head.boot == node->setup.boot ||
         memcmp(head.key, node->setup.keys->public_key, sizeof head.key) != 0 ||
@@ -249,7 +254,7 @@ static void take_frame(rfi_node *node, const rfi_message *message, double now)
         }
         return;
     }
-    rfi_place place = topic->kind == RFI_TOPIC_SLOT ? RFI_PLACE_SLOT : RFI_PLACE_EVENT;
+    rfi_frame_place place = topic->kind == RFI_TOPIC_SLOT ? RFI_PLACE_SLOT : RFI_PLACE_EVENT;
     rfi_cause cause =
         rfi_window_frame(node->window, now, place, topic->agent, topic->round, message->bytes, message->size);
     if (cause == RFI_TWO_FACED && node->echo) {
@@ -273,7 +278,11 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
         }
         break;
     case RFI_MESSAGE_DATA:
-        if (topic->kind == RFI_TOPIC_CHUNK) {
+        if (topic->kind == RFI_TOPIC_FILE) {
+            if (node->setup.file) {
+                node->setup.file(node->setup.user, message->bytes, message->size, now);
+            }
+        } else if (topic->kind == RFI_TOPIC_CHUNK) {
             (void)rfi_window_chunk(node->window, topic->agent, message->bytes, message->size);
         } else if (!own) {
             take_frame(node, message, now);
@@ -362,6 +371,7 @@ static void carry_out(rfi_node *node, const rfi_action *action, double now)
     case RFI_ACT_PUBLISH:
         rfi_frame_sign(node->frame, node->setup.keys, node->setup.window.by);
         node->published = true;
+        node->delivered = false;
         node->published_round = action->round;
         send_model(node);
         break;
@@ -432,6 +442,17 @@ bool rfi_node_accuse(rfi_node *node, const unsigned char proof[RFI_PROOF_BYTES])
 {
     rfi_head blank = head_of(node, RFI_FRAME_ECHO, node->rounds.round);
     return node->echo && rfi_echo_accuse(node->echo, proof, &blank);
+}
+
+bool rfi_node_delivered(const rfi_node *node)
+{
+    return node->delivered || !node->published;
+}
+
+void rfi_node_look(rfi_node *node)
+{
+    const rfi_topic own = {.kind = RFI_TOPIC_SLOT, .agent = node->setup.agent};
+    node->setup.link->ops->get(node->setup.link, &own);
 }
 
 void rfi_node_leave(rfi_node *node)

@@ -14,6 +14,9 @@ typedef reef_status (*rfi_record)(void *user, uint64_t round, const unsigned cha
  * has none). False if the rule refuses; out is then not used. */
 typedef bool (*rfi_combine)(void *user, uint64_t round, const rfi_row *rows, const void *own, void *out);
 
+/* A run file has come, of which nothing is known yet (net/handout.h). */
+typedef void (*rfi_take_file)(void *user, const unsigned char *bytes, size_t size, double now);
+
 typedef struct rfi_node_setup {
     rfi_window_setup window;
     rfi_rounds_setup rounds;
@@ -26,7 +29,8 @@ typedef struct rfi_node_setup {
     rfi_netlink *link;    /* must outlive the node */
     rfi_record record;
     rfi_combine combine;
-    void *user;          /* of record and combine */
+    rfi_take_file file;  /* NULL: they are not wanted */
+    void *user;          /* of record, combine and file */
     rfi_echo_setup echo; /* agents 0: none, and what others echo is not understood */
 } rfi_node_setup;
 
@@ -59,6 +63,10 @@ void rfi_node_offer(rfi_node *node, const void *model, double now);
 void rfi_node_pass(rfi_node *node, const void *model, double now);
 /* Takes a proof that was kept from an earlier process; false: it proves nothing. */
 bool rfi_node_accuse(rfi_node *node, const unsigned char proof[RFI_PROOF_BYTES]);
+/* Whether the model that was published last has come back, so that a broker has it to give to others, or none was. */
+bool rfi_node_delivered(const rfi_node *node);
+/* Asks the store for this agent's own newest model. */
+void rfi_node_look(rfi_node *node);
 /* Says good-bye, so that nobody waits for this agent. */
 void rfi_node_leave(rfi_node *node);
 

@@ -21,6 +21,8 @@ static const double hasty_seconds = 0.1;
 /* An agent that has not begun says why after so long, and again each time. */
 static const double explain_first = 3;
 static const double explain_seconds = 15;
+/* How long an agent that has done all rounds stays for the sake of its last model, at most. */
+static const double deliver_seconds = 30;
 
 typedef struct stage {
     rfi_agent agent;
@@ -311,10 +313,14 @@ reef_status reef_net_agent(const reef_agent_options *options, reef_error *error)
     RFI_LOG(&a->log, REEF_LOG_INFO, "start", RFI_LOG_TEXT("agent", a->file.participants[a->place].name),
             RFI_LOG_NUMBER("number", a->place), RFI_LOG_TEXT("run", a->file.run),
             RFI_LOG_NUMBER("neighbours", rfi_node_window(a->node)->setup.count),
-            RFI_LOG_NUMBER("excluded", excluded(a)), RFI_LOG_NUMBER("round", rfi_node_rounds(a->node)->round));
+            RFI_LOG_NUMBER("excluded", excluded(a)), RFI_LOG_NUMBER("round", rfi_node_rounds(a->node)->round),
+            RFI_LOG_NUMBER("memory", a->needs));
     status = prepare(&s, error);
     if (status == REEF_OK) {
         status = run_rounds(&s, error);
+    }
+    if (status == REEF_OK && a->node) {
+        rfi_agent_deliver(&s.agent, fmin(deliver_seconds, a->file.deadline), options->stop);
     }
     rfi_notify("STOPPING=1");
     bool goodbye = tell_end(&s) && status == REEF_OK;

@@ -133,7 +133,11 @@ static reef_status set_weights(rfi_roster *r, reef_error *error)
 {
     const reef_problem_kind *kind = r->problem ? reef_problem_kind_of(r->problem) : NULL;
     const char *spec = r->file->terms.weights;
-    double *variance = kind && kind->variance ? rfi_allocate_many(r->context, r->file->agents, sizeof *variance) : NULL;
+    bool known = kind && kind->variance;
+    double *variance = known ? rfi_allocate_many(r->context, r->file->agents, sizeof *variance) : NULL;
+    if (known && !variance) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", r->file->agents);
+    }
     for (ptrdiff_t k = 0; variance && k < r->file->agents; k++) {
         variance[k] = kind->variance(reef_problem_state(r->problem), k);
     }
@@ -340,13 +344,34 @@ static int heavier_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+size_t rfi_roster_memory(const rfi_roster *roster, const rfi_node_setup *setup)
+{
+    enum { MODELS_BESIDE = 3 + 2 + 1 + 1 };
+    const rfi_shape *shape = &roster->shape;
+    size_t node = rfi_node_bytes(setup);
+    size_t plan = 0;
+    ptrdiff_t length = (ptrdiff_t)shape->count;
+    const reef_shape rows = {.rows = setup->window.count + 1,
+                             .segments = 1,
+                             .lengths = &length,
+                             .dtype = shape->numbers == RFI_NUMBERS_F32 ? REEF_F32 : REEF_F64};
+    if (node > SIZE_MAX / 4 || reef_plan_size(roster->rule, &rows, &plan, NULL) != REEF_OK || plan > SIZE_MAX / 4) {
+        return SIZE_MAX;
+    }
+    size_t model = rfi_shape_bytes(shape);
+    size_t messages = rfi_shape_chunks(shape)
+                          ? (size_t)RFI_FLIGHTS_ALL * shape->chunk
+                          : (size_t)(setup->window.count * RFI_LINK_QUEUE) * (RFI_MANIFEST_BYTES + model);
+    return node + plan + MODELS_BESIDE * model + messages;
+}
+
 void rfi_roster_tolerance(const rfi_roster *roster, ptrdiff_t agent, rfi_tolerance *t)
 {
     rfi_neighbour list[RFI_NEIGHBOURS_MAX];
     *t = (rfi_tolerance){0};
     t->neighbours = rfi_roster_neighbours(roster, agent, list, &t->own);
     const rfi_node_setup setup = {.window = {.shape = roster->shape, .count = t->neighbours, .neighbours = list}};
-    t->memory = rfi_node_bytes(&setup);
+    t->memory = rfi_roster_memory(roster, &setup);
     double frame = (double)rfi_shape_bytes(&roster->shape) + RFI_MANIFEST_BYTES;
     t->traffic = frame * (double)(t->neighbours + 1);
     qsort(list, (size_t)t->neighbours, sizeof *list, heavier_first);

@@ -2,8 +2,8 @@
 #ifndef RFI_NET_ROSTER_H
 #define RFI_NET_ROSTER_H
 
+#include "net/node.h"
 #include "net/runfile.h"
-#include "net/window.h"
 
 #include <reef/agg.h>
 #include <reef/graph.h>
@@ -33,13 +33,18 @@ ptrdiff_t rfi_roster_neighbours(const rfi_roster *roster, ptrdiff_t agent, rfi_n
  * many. */
 ptrdiff_t rfi_roster_witnesses(const rfi_roster *roster, ptrdiff_t agent, uint32_t *witnesses);
 
+/* Most bytes that an agent with such a node takes for models, whoever makes them: the node's (all that is held of neighbours), three of the
+ * member, two that go to a program and come back, one for a client on a socket, a checkpoint being written, the rule's plan, and messages on
+ * the way in. What a built-in problem needs for its data comes on top. SIZE_MAX: more than there can be. */
+size_t rfi_roster_memory(const rfi_roster *roster, const rfi_node_setup *setup);
+
 /* What a neighbourhood tolerates. */
 typedef struct rfi_tolerance {
     ptrdiff_t neighbours;
     double own;          /* weight */
     ptrdiff_t malicious; /* neighbours, the heaviest, that have at most F of the weight */
     ptrdiff_t absent;    /* neighbours, the heaviest, without which there is still a quorum */
-    size_t memory;       /* bytes of models and frames */
+    size_t memory;       /* bytes: rfi_roster_memory */
     double traffic;      /* bytes of models per round, in and out */
 } rfi_tolerance;
 void rfi_roster_tolerance(const rfi_roster *roster, ptrdiff_t agent, rfi_tolerance *tolerance);

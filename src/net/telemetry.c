@@ -7,7 +7,7 @@
 
 const double rfi_bucket_seconds[RFI_BUCKETS] = {0.001, 0.01, 0.1, 0.5, 1, 5, 30, 300};
 
-const char *rfi_stage_text(rfi_stage stage)
+const char *rfi_stage_text(rfi_telemetry_stage stage)
 {
     static const char *const texts[] = {"adapt", "wait", "fetch", "combine", "journal", "checkpoint"};
     return stage >= 0 && stage < RFI_STAGES ? texts[stage] : "?";
@@ -28,7 +28,7 @@ void rfi_telemetry_forget(rfi_telemetry *t)
     }
 }
 
-void rfi_telemetry_time(rfi_telemetry *t, rfi_stage stage, double seconds)
+void rfi_telemetry_time(rfi_telemetry *t, rfi_telemetry_stage stage, double seconds)
 {
     rfi_histogram *h = &t->stages[stage];
     int bucket = 0;

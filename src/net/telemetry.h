@@ -5,7 +5,7 @@
 #include "net/status.h"
 
 /* What the time of a round goes into. */
-typedef enum rfi_stage {
+typedef enum rfi_telemetry_stage {
     RFI_STAGE_ADAPT,      /* the owner's computation, or the built-in problem's */
     RFI_STAGE_WAIT,       /* from handing the model over until the round has ended, without the stages below */
     RFI_STAGE_FETCH,      /* within that: chunks of models were under way */
@@ -13,8 +13,8 @@ typedef enum rfi_stage {
     RFI_STAGE_JOURNAL,    /* the disk, before signing */
     RFI_STAGE_CHECKPOINT, /* the disk, now and then */
     RFI_STAGES
-} rfi_stage;
-const char *rfi_stage_text(rfi_stage stage);
+} rfi_telemetry_stage;
+const char *rfi_stage_text(rfi_telemetry_stage stage);
 
 enum { RFI_BUCKETS = 8 };
 extern const double rfi_bucket_seconds[RFI_BUCKETS]; /* upper ends; beyond the last there is one more bucket */
@@ -44,7 +44,7 @@ void rfi_telemetry_start(rfi_telemetry *t);
 /* The neighbours are others from now on. */
 void rfi_telemetry_forget(rfi_telemetry *t);
 /* Adds a duration. */
-void rfi_telemetry_time(rfi_telemetry *t, rfi_stage stage, double seconds);
+void rfi_telemetry_time(rfi_telemetry *t, rfi_telemetry_stage stage, double seconds);
 /* The agent waits for a model; was handed one; looked whether chunks are under way; has ended a round. */
 void rfi_telemetry_ready(rfi_telemetry *t, double now);
 void rfi_telemetry_offered(rfi_telemetry *t, double now);

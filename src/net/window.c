@@ -276,7 +276,7 @@ static rfi_cause other_epoch(const rfi_window *window, rfi_peer *peer, double no
     return RFI_FUTURE;
 }
 
-static rfi_cause check_frame(rfi_window *window, rfi_peer *peer, double now, rfi_place place, uint64_t round,
+static rfi_cause check_frame(rfi_window *window, rfi_peer *peer, double now, rfi_frame_place place, uint64_t round,
                              const unsigned char *bytes, size_t size)
 {
     rfi_head head;
@@ -307,7 +307,7 @@ static rfi_cause check_frame(rfi_window *window, rfi_peer *peer, double now, rfi
     return model ? take_model(window, peer, now, &head, bytes) : take_event(window, peer, now, &head, bytes);
 }
 
-rfi_cause rfi_window_frame(rfi_window *window, double now, rfi_place place, uint32_t agent, uint64_t round,
+rfi_cause rfi_window_frame(rfi_window *window, double now, rfi_frame_place place, uint32_t agent, uint64_t round,
                            const unsigned char *bytes, size_t size)
 {
     ptrdiff_t l = rfi_window_find(window, agent);

@@ -108,7 +108,7 @@ bool rfi_is_offence(rfi_cause cause);
 uint64_t rfi_offences(const rfi_peer *peer);
 
 /* What a frame was published as. */
-typedef enum rfi_place { RFI_PLACE_SLOT, RFI_PLACE_EVENT } rfi_place;
+typedef enum rfi_frame_place { RFI_PLACE_SLOT, RFI_PLACE_EVENT } rfi_frame_place;
 
 reef_status rfi_window_check(const rfi_window_setup *setup, reef_error *error);
 /* Bytes rfi_window_create takes for a setup that passes the check. */
@@ -140,7 +140,7 @@ void rfi_window_exclude(rfi_window *window, ptrdiff_t peer, const unsigned char 
 
 /* Takes a frame that came for `agent` (from the subject), for round `round` of it if `place` is a slot. `now` is in seconds on a
  * monotonic clock. The result is counted for the sender. */
-rfi_cause rfi_window_frame(rfi_window *window, double now, rfi_place place, uint32_t agent, uint64_t round,
+rfi_cause rfi_window_frame(rfi_window *window, double now, rfi_frame_place place, uint32_t agent, uint64_t round,
                            const unsigned char *bytes, size_t size);
 /* Takes a chunk of one of the agent's models. */
 rfi_cause rfi_window_chunk(rfi_window *window, uint32_t agent, const unsigned char *bytes, size_t size);

@@ -1,10 +1,9 @@
 /* Who compares echoes with whom. */
 #include "net/roster.h"
 
-#include "base/memory.h"
 #include "net/echo.h"
 
-#include <string.h>
+#include <assert.h>
 
 /* Counts for every agent how many of the senders of `agent` it hears, itself and `agent` apart. */
 static void count_common(const reef_csr *csr, ptrdiff_t agent, bool *heard, int32_t *common)
@@ -40,16 +39,9 @@ static ptrdiff_t choose(const reef_csr *csr, int32_t *common, uint32_t *witnesse
 ptrdiff_t rfi_roster_witnesses(const rfi_roster *roster, ptrdiff_t agent, uint32_t *witnesses)
 {
     reef_csr csr = reef_graph_csr(roster->graph);
-    int32_t *common = rfi_allocate_many(roster->context, csr.agents, sizeof *common);
-    bool *heard = rfi_allocate_many(roster->context, csr.agents, sizeof *heard);
-    ptrdiff_t count = 0;
-    if (common && heard) { /* otherwise there is nobody to compare with, and two-faced senders are found by others */
-        memset(common, 0, (size_t)csr.agents * sizeof *common);
-        memset(heard, 0, (size_t)csr.agents * sizeof *heard);
-        count_common(&csr, agent, heard, common);
-        count = choose(&csr, common, witnesses);
-    }
-    rfi_release(roster->context, common);
-    rfi_release(roster->context, heard);
-    return count;
+    int32_t common[RFI_AGENTS_MAX] = {0}; /* 20 kB of stack, so that nothing can fail: all must choose alike */
+    bool heard[RFI_AGENTS_MAX] = {false};
+    assert(csr.agents <= RFI_AGENTS_MAX && agent >= 0 && agent < csr.agents);
+    count_common(&csr, agent, heard, common);
+    return choose(&csr, common, witnesses);
 }

@@ -4,11 +4,16 @@
 #include "base/memory.h"
 #include "num/rng.h"
 
+#include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 /* CHUNK columns are projected at once, so that T stays in the cache; EXTRA directions beyond the rank make the iteration converge. */
-enum { CHUNK = 256, EXTRA = 8, ITERATIONS = 300, SWEEPS = 60 };
+enum { CHUNK = 256, EXTRA = 8, ITERATIONS = 300, SWEEPS = 60, REFINEMENTS = 20 };
+
+/* A vector of length 1 with no more than this beside others depends on them: what is left of it are rounding errors. */
+static const double dependent = 1e-15;
 
 /* Sums in eight strands, which compilers can keep in vector registers: the order is fixed. */
 static double dot(const double *a, const double *b, ptrdiff_t count)
@@ -75,7 +80,7 @@ static ptrdiff_t orthonormalize(double *vectors, ptrdiff_t count, ptrdiff_t leng
             }
             left = round == 0 ? sqrt(dot(vector, vector, length)) : left;
         }
-        kept += good && left > 1e-10 && normalize(vector, length);
+        kept += good && left > dependent && normalize(vector, length);
     }
     return kept;
 }
@@ -151,16 +156,17 @@ void rfi_jacobi(double *matrix, ptrdiff_t order, double *vectors)
 
 typedef struct work {
     const rfi_lowrank *in;
-    double unit;   /* the largest number of R; everything is divided by it */
-    ptrdiff_t q;   /* of the basis */
-    ptrdiff_t b;   /* vectors that are iterated */
-    double *t;     /* q x columns */
-    double *g;     /* q x q: T T' */
-    double *v, *w; /* b x q */
-    double *h, *u; /* b x b */
-    double *z;     /* b x columns */
-    double *row;   /* columns */
-    double *strip; /* 4 x CHUNK */
+    double unit;    /* the largest number of R; everything is divided by it */
+    ptrdiff_t q;    /* of the basis */
+    ptrdiff_t b;    /* vectors that are iterated */
+    double *t;      /* q x columns */
+    double *g;      /* q x q: T T' */
+    double *v, *w;  /* b x q */
+    double *h, *u;  /* b x b */
+    double *z;      /* b x columns */
+    double *row;    /* columns */
+    double *strip;  /* 4 x CHUNK */
+    double *before; /* rank: values of the step before */
 } work;
 
 /* Numbers of R from row i, column j on, in units. */
@@ -237,21 +243,34 @@ static double multiply(const work *k)
     return trace;
 }
 
-static void start(work *k)
+/* Orthonormal directions; those that depend on others, since their values are too small for T T', are found anew at random. */
+static void keep_apart(work *k, rfi_rng *rng)
 {
-    rfi_rng rng;
-    rfi_rng_init(&rng, 1, RFI_PURPOSE_LOWRANK, 0, 0, 0);
-    for (ptrdiff_t i = 0; i < k->b * k->q; i++) {
-        k->v[i] = rfi_rng_normal(&rng);
+    ptrdiff_t kept = orthonormalize(k->v, k->b, k->q);
+    for (int tries = 0; kept < k->b && tries < 3; tries++) {
+        for (ptrdiff_t i = kept * k->q; i < k->b * k->q; i++) {
+            k->v[i] = rfi_rng_normal(rng);
+        }
+        kept = orthonormalize(k->v, k->b, k->q);
     }
-    k->b = orthonormalize(k->v, k->b, k->q);
+    k->b = kept;
+}
+
+static void start(work *k, rfi_rng *rng)
+{
+    rfi_rng_init(rng, 1, RFI_PURPOSE_LOWRANK, 0, 0, 0);
+    for (ptrdiff_t i = 0; i < k->b * k->q; i++) {
+        k->v[i] = rfi_rng_normal(rng);
+    }
+    keep_apart(k, rng);
 }
 
 /* Orthogonal iteration, then Rayleigh and Ritz: the rows of v become the leading eigenvectors of G. */
 static void find_directions(work *k)
 {
     double before = -1;
-    start(k);
+    rfi_rng rng;
+    start(k, &rng);
     for (int i = 0; i < ITERATIONS; i++) {
         double trace = multiply(k);
         if (!(trace > before + 1e-14 * fabs(before))) {
@@ -261,7 +280,7 @@ static void find_directions(work *k)
         double *swap = k->v;
         k->v = k->w;
         k->w = swap;
-        k->b = orthonormalize(k->v, k->b, k->q);
+        keep_apart(k, &rng);
     }
     (void)multiply(k);
     for (ptrdiff_t i = 0; i < k->b; i++) {
@@ -276,6 +295,73 @@ static void find_directions(work *k)
             add(k->w + i * k->q, k->u[i * k->b + j], k->v + j * k->q, k->q);
         }
     }
+}
+
+/* Makes rows p and r of z orthogonal, and turns w alike; false if they are. */
+static bool part_rows(const work *k, ptrdiff_t p, ptrdiff_t r)
+{
+    const ptrdiff_t n = k->in->columns;
+    double *a = k->z + p * n;
+    double *b = k->z + r * n;
+    double aa = dot(a, a, n);
+    double bb = dot(b, b, n);
+    double ab = dot(a, b, n);
+    if (!(fabs(ab) > 1e-15 * sqrt(aa) * sqrt(bb)) || !(fabs(ab) > 1e-300)) {
+        return false;
+    }
+    double theta = (bb - aa) / (2 * ab);
+    double t = (theta < 0 ? -1.0 : 1.0) / (fabs(theta) + sqrt(theta * theta + 1));
+    double c = 1 / sqrt(t * t + 1);
+    rotate(a, b, 1, n, c, t * c);
+    rotate(k->w + p * k->q, k->w + r * k->q, 1, k->q, c, t * c);
+    return true;
+}
+
+/* The largest first. */
+static void sort_rows(const work *k)
+{
+    for (ptrdiff_t i = 0; i < k->b; i++) {
+        ptrdiff_t best = i;
+        for (ptrdiff_t j = i + 1; j < k->b; j++) {
+            best = k->h[j * k->b + j] > k->h[best * k->b + best] ? j : best;
+        }
+        double value = k->h[i * k->b + i];
+        k->h[i * k->b + i] = k->h[best * k->b + best];
+        k->h[best * k->b + best] = value;
+        if (best != i) {
+            rotate(k->w + i * k->q, k->w + best * k->q, 1, k->q, 0, 1);
+        }
+    }
+}
+
+/* Singular values and left directions of T, as many as it has rows. The eigenvectors of T T' make its rows nearly orthogonal, but know nothing of
+ * values below 1e-8 of the largest; what is left of the rows' products is rotated away, pair by pair (one-sided Jacobi). */
+static void solve_rows(work *k)
+{
+    const ptrdiff_t n = k->in->columns;
+    bool changed = true;
+    assert(k->b == k->q);
+    memcpy(k->h, k->g, (size_t)(k->q * k->q) * sizeof *k->h);
+    rfi_jacobi(k->h, k->q, k->w);
+    memset(k->z, 0, (size_t)(k->b * n) * sizeof *k->z);
+    for (ptrdiff_t i = 0; i < k->b; i++) {
+        for (ptrdiff_t p = 0; p < k->q; p++) {
+            add(k->z + i * n, k->w[i * k->q + p], k->t + p * n, n);
+        }
+    }
+    for (int sweep = 0; changed && sweep < SWEEPS; sweep++) {
+        changed = false;
+        for (ptrdiff_t p = 0; p < k->b; p++) {
+            for (ptrdiff_t r = p + 1; r < k->b; r++) {
+                changed = part_rows(k, p, r) || changed;
+            }
+        }
+    }
+    memset(k->h, 0, (size_t)(k->b * k->b) * sizeof *k->h);
+    for (ptrdiff_t i = 0; i < k->b; i++) {
+        k->h[i * k->b + i] = dot(k->z + i * n, k->z + i * n, n);
+    }
+    sort_rows(k);
 }
 
 /* A step beyond the given columns: the basis becomes R Z', where Z are the leading directions on the right, so that the left ones are those of R
@@ -297,7 +383,27 @@ static void refine(work *k)
         }
     }
     k->q = orthonormalize(in->basis, count, in->rows);
-    k->b = k->b < k->q ? k->b : k->q;
+    k->b = k->q;
+}
+
+/* Steps until the values that are kept stay as they are. */
+static void refine_well(work *k)
+{
+    double *before = k->before;
+    for (int i = 0; i < REFINEMENTS; i++) {
+        double change = 0;
+        refine(k);
+        project(k);
+        solve_rows(k);
+        for (ptrdiff_t v = 0; v < k->in->rank && v < k->b; v++) {
+            double value = sqrt(k->h[v * k->b + v]);
+            change = fmax(change, i > 0 ? fabs(value - before[v]) : (double)INFINITY);
+            before[v] = value;
+        }
+        if (k->b == 0 || change <= 4 * DBL_EPSILON * before[0]) {
+            return;
+        }
+    }
 }
 
 /* ---- factors ---- */
@@ -328,7 +434,7 @@ static void make_factors(const work *k, double *left, double *right)
     for (ptrdiff_t i = 0; i < in->rank; i++) {
         double *to = right + i * in->columns;
         double square = i < k->b ? k->h[i * k->b + i] : 0;
-        bool there = square > 1e-24 * largest && square > 0;
+        bool there = square > dependent * dependent * largest && square > 0;
         double times = there ? sqrt(sqrt(square)) : 0;
         const double *u = k->w + i * k->q;
         memset(to, 0, (size_t)in->columns * sizeof *to);
@@ -379,6 +485,7 @@ static void lay_out(work *k, rfi_arena *arena)
     k->z = rfi_arena_take(arena, k->b, in->columns, sizeof(double));
     k->row = rfi_arena_take(arena, in->columns, 1, sizeof(double));
     k->strip = rfi_arena_take(arena, 4, CHUNK, sizeof(double));
+    k->before = rfi_arena_take(arena, in->rank, 1, sizeof(double));
 }
 
 /* Q of the columns that were given; of as many as there are rows, simply the axes. */
@@ -413,9 +520,7 @@ reef_status rfi_lowrank_factor(const reef_context *context, const rfi_lowrank *p
     if (k.q > 0) {
         project(&k);
         find_directions(&k);
-        refine(&k);
-        project(&k);
-        find_directions(&k);
+        refine_well(&k);
     }
     make_factors(&k, left, right);
     *far = measure(&k, left, right);

@@ -5,8 +5,9 @@
  *   R ~ (Q U_r s_r^(1/2)) (s_r^(-1/2) U_r' T),  the r largest s
  *
  * This is the truncated singular value decomposition of Q Q' R: the best approximation of rank r with columns in the span of S. For a sum of
- * products whose left factors are all in S, Q Q' R = R, and it is the best of all. Otherwise it is a start, from which one step of orthogonal
- * iteration (S = R Z', Z the leading directions on the right) comes near to it. Only T, as high as S is wide, is decomposed, never R. */
+ * products whose left factors are all in S, Q Q' R = R, and it is the best of all. Otherwise it is a start, from which steps of orthogonal
+ * iteration (S = R Z', Z the leading directions on the right) lead to it. Only T, as high as S is wide, is decomposed, never R: first T T', whose
+ * eigenvalues know nothing of s below 1e-8 of the largest, then T itself by one-sided Jacobi rotations. Why not LAPACK: docs/decisions/0006-own-singular-values.md. */
 #ifndef RFI_NUM_LOWRANK_H
 #define RFI_NUM_LOWRANK_H
 

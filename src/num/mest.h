@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum rfi_family { RFI_TUKEY, RFI_HUBER } rfi_family;
+typedef enum rfi_mest_loss { RFI_TUKEY, RFI_HUBER } rfi_mest_loss;
 
 typedef struct rfi_mest {
-    rfi_family family;
+    rfi_mest_loss family;
     double c;     /* tuning constant, in scales */
     double tol;   /* stop when the stationary point is within tol * s */
     int max_iter; /* cap on Newton steps */

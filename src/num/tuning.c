@@ -77,7 +77,7 @@ static double huber_efficiency(double c)
     return inside * inside / (inside - 2.0 * c * density + 2.0 * c * c * rfi_normal_cdf(-c));
 }
 
-double rfi_mest_efficiency(rfi_family family, double c)
+double rfi_mest_efficiency(rfi_mest_loss family, double c)
 {
     return family == RFI_HUBER ? huber_efficiency(c) : rfi_joint_efficiency(1.0, c);
 }
@@ -88,7 +88,7 @@ double rfi_mest_efficiency(rfi_family family, double c)
 
 /* One of the efficiency curves, all increasing in c where they exceed RFI_EFFICIENCY_MIN. */
 typedef struct curve {
-    rfi_family family;
+    rfi_mest_loss family;
     double dof;
 } curve;
 
@@ -127,7 +127,7 @@ static double invert(const curve *of, double efficiency)
     }
 }
 
-double rfi_mest_tune(rfi_family family, double efficiency)
+double rfi_mest_tune(rfi_mest_loss family, double efficiency)
 {
     return invert(&(curve){family, 1.0}, efficiency);
 }

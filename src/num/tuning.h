@@ -10,10 +10,10 @@
 #define RFI_EFFICIENCY_MAX 0.999
 
 /* Asymptotic Gaussian efficiency of the M-estimate with constant c (exact integrals). */
-double rfi_mest_efficiency(rfi_family family, double c);
+double rfi_mest_efficiency(rfi_mest_loss family, double c);
 /* Its inverse. 0.95: Tukey 4.6851, Huber 1.345. Huber never falls below 2/pi, the median's efficiency: what is
  * wanted below it gets c = 0.001. */
-double rfi_mest_tune(rfi_family family, double efficiency);
+double rfi_mest_tune(rfi_mest_loss family, double efficiency);
 
 /* Multivariate Tukey biweight with one weight per vector of `dof` coordinates (vref):
  * asymptotic efficiency for rejection radius c, and its inverse. dof = 1 is the case above. */

@@ -10,6 +10,7 @@
 #include "num/rng.h"
 #include "problem/source.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -328,6 +329,25 @@ static reef_status load(rfi_dataset *d, const char *spec, reef_error *error)
     return status;
 }
 
+#ifndef NDEBUG
+/* What dataset.h says of a data set. */
+static bool is_sound(const rfi_dataset *d)
+{
+    bool sound = d->train >= 1 && d->train <= d->count && d->width >= 1 && (d->classes >= 1) == (d->labels != NULL) &&
+                 (d->labels == NULL) == (d->targets != NULL);
+    for (ptrdiff_t i = 0; sound && i < d->count * d->width; i++) {
+        sound = isfinite(d->features[i]);
+    }
+    for (ptrdiff_t i = 0; sound && d->labels && i < d->count; i++) {
+        sound = d->labels[i] >= 0 && d->labels[i] < d->classes;
+    }
+    for (ptrdiff_t c = 1; sound && d->labels && c < d->classes; c++) {
+        sound = d->class_values[c - 1] < d->class_values[c];
+    }
+    return sound;
+}
+#endif
+
 reef_status rfi_dataset_create(const reef_context *context, const char *spec, rfi_dataset **dataset, reef_error *error)
 {
     rfi_dataset *d = rfi_allocate(context, sizeof *d);
@@ -340,6 +360,7 @@ reef_status rfi_dataset_create(const reef_context *context, const char *spec, rf
         rfi_dataset_destroy(&d);
         return status;
     }
+    assert(is_sound(d));
     *dataset = d;
     return REEF_OK;
 }

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "num/rng.h"
 
+#include <assert.h>
+
 const char *const rfi_sampling_words[] = {"replace", "epochs", NULL};
 
 static reef_status load(rfi_finite *f, const char *name, const rfi_finite_params *params,
@@ -89,6 +91,7 @@ void rfi_minibatch_draw(const rfi_finite *finite, const rfi_minibatch *batch, pt
 {
     rfi_rng rng;
     const ptrdiff_t n = samples_of(finite, batch->agent);
+    assert(n >= 1 && from >= 0 && from + count <= rfi_minibatch_count(finite, batch));
     const ptrdiff_t *own = finite->partition->index + finite->partition->start[batch->agent];
     const uint64_t place = (uint64_t)batch->round >> 32 << 32 | (uint32_t)batch->step;
     const uint64_t before = (uint64_t)batch->round * (uint64_t)finite->steps + (uint32_t)batch->step;
@@ -103,5 +106,6 @@ void rfi_minibatch_draw(const rfi_finite *finite, const rfi_minibatch *batch, pt
         } else {
             index[i] = own[draw_one(&rng, s, n)];
         }
+        assert(index[i] >= 0 && index[i] < finite->data->train); /* test samples are never learned from */
     }
 }

@@ -2,6 +2,7 @@
 #include "num/blas.h"
 #include "problem/network.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ void rfi_network_fetch(const rfi_network *net, bool flipped, rfi_network_work *w
         memcpy(work->values[0] + i * data->width, data->features + from * data->width,
                (size_t)data->width * sizeof(float));
         work->labels[i] = flipped ? last - data->labels[from] : data->labels[from];
+        assert(work->labels[i] >= 0 && work->labels[i] <= last);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "num/special.h"
 #include "problem/problem.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -119,6 +120,7 @@ static void add_walk(const rfi_lms *lms, uint64_t round, ptrdiff_t from, ptrdiff
 
 void rfi_lms_optimum(const rfi_lms *lms, int64_t round, ptrdiff_t from, ptrdiff_t count, double *w)
 {
+    assert(from % 4 == 0 && count >= 0 && count <= RFI_LMS_PART && from + count <= lms->width);
     for (ptrdiff_t m = 0; m < count; m++) {
         w[m] = lms->optimum[from + m];
     }

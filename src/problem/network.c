@@ -6,6 +6,7 @@
 #include "num/lanes.h"
 #include "num/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ static reef_status lay_layers(rfi_network *net, const rfi_network_plan *plan, re
 {
     ptrdiff_t in = net->finite.data->width;
     ptrdiff_t at = 0;
+    assert(plan->hidden_count >= 0 && plan->hidden_count < RFI_LAYERS_MAX);
     net->depth = plan->hidden_count + 1;
     for (ptrdiff_t l = 0; l < net->depth; l++) {
         const ptrdiff_t last = plan->single ? 1 : net->finite.data->classes;
@@ -175,6 +177,7 @@ static void gradient_of(const rfi_network *net, const rfi_minibatch *batch, bool
 {
     const ptrdiff_t count = rfi_minibatch_count(&net->finite, batch);
     const float scale = 1 / (float)count;
+    assert(count >= 1 && room >= 1 && room <= RFI_ROWS_MAX);
     for (ptrdiff_t from = 0; from < count; from += room) {
         work->rows = count - from < room ? count - from : room;
         rfi_minibatch_draw(&net->finite, batch, from, work->rows, work->index);
@@ -243,6 +246,7 @@ static void sum_up(const ptrdiff_t *hits, ptrdiff_t classes, reef_score *score)
             score->worst_accuracy = fmin(score->worst_accuracy, (double)hits[2 * c] / (double)hits[2 * c + 1]);
         }
     }
+    assert(all >= 1 && right <= all);
     score->accuracy = (double)right / (double)all;
 }
 

@@ -130,6 +130,20 @@ YAML
     [ "$(ls r/models r/arrays r/checkpoints | tr '\n' ' ')" = "r/arrays: mine.npy  r/checkpoints: epoch-3.pt  r/models: mine.pt " ]
 }
 
+@test "files of the same names that are of no run are left alone without --force" {
+    for name in manifest.json report.html summary.csv curves.csv trust.csv check.txt; do
+        rm -rf r && mkdir r && echo precious >"r/$name"
+        run -1 --separate-stderr "$REEF" run small.yaml -q -o r --no-figures
+        [[ "$stderr" == *"r has a $name but no config.yaml"*"--force"* ]]
+        [ "$(cat "r/$name")" = precious ]
+        run -1 "$REEF" run small.yaml -q -o r --no-figures --resume
+        [ "$(cat "r/$name")" = precious ]
+    done
+    "$REEF" run small.yaml -q -o r --no-figures --force
+    [ -s r/manifest.json ]
+    "$REEF" run small.yaml -q -o r --no-figures
+}
+
 @test "a results folder that somebody sent writes nowhere else when it is drawn" {
     command -v gnuplot >/dev/null || skip "no gnuplot here"
     "$REEF" run small.yaml -q -o r --no-figures

@@ -395,7 +395,7 @@ static void fill_row(const call *c, source *s, ptrdiff_t l, row_kind kind)
     }
 }
 
-/* Most rows of one kind, the others of any: liars of all sorts. */
+/* Most rows of one kind, the others of any: malicious ones of all sorts. */
 static void choose_rows(call *c, source *s)
 {
     row_kind common = (row_kind)below(s, KINDS);
@@ -761,6 +761,20 @@ static void check_state(const call *c, const answer *a)
     }
 }
 
+/* Whether each row's trust is the same without shares, but for rounding. Not behind pre-aggregators: mixed rows that differ by rounding
+ * alone are ordered by it. Nor with both huge and tiny numbers: the scalar rules shrink huge columns, where tiny values become ties. */
+static bool has_one_trust(const call *c)
+{
+    bool huge = false;
+    bool tiny = false;
+    for (ptrdiff_t i = 0; i < c->rows * c->length; i++) {
+        double value = fabs(load(c, c->row[i / c->length], i % c->length));
+        huge = huge || value > 0x1p990;
+        tiny = tiny || (value > 0 && value < 0x1p-950);
+    }
+    return !strchr(c->spec, '|') && !(huge && tiny);
+}
+
 /* What was reported beside the output; without shares sums may be rounded elsewhere. */
 static void check_same_report(const call *c, const answer *a, const answer *b, detail wanted)
 {
@@ -773,9 +787,11 @@ static void check_same_report(const call *c, const answer *a, const answer *b, d
         CHECK(c, memcmp(reef_report_rejected(a->report), reef_report_rejected(b->report), count * sizeof(double)) == 0);
         CHECK(c, reef_report_max_iterations(a->report) == reef_report_max_iterations(b->report));
     }
+    bool strict = wanted == TRUST && has_one_trust(c);
     for (ptrdiff_t l = 0; wanted == TRUST && l < c->rows; l++) {
         CHECK(c, reef_report_reason(a->report, l) == reef_report_reason(b->report, l));
-        if (!(fabs(trust[l] - other[l]) <= 1e-4 * fmax(trust[l], 1))) {
+        CHECK(c, other[l] >= 0 && isfinite(other[l]));
+        if (strict && !(fabs(trust[l] - other[l]) <= 1e-4 * fmax(trust[l], 1))) {
             fail(c, __LINE__, "trust of row %td is %g, without shares %g", l, trust[l], other[l]);
         }
     }

@@ -50,6 +50,7 @@ SCENES = [
     (16, 6, 6, 0.5, 0, 0.2, 0, -1, 0, 1, FLOOD, 0.0),   # a flood of new ids, and room for few
     (18, 6, 7, 0.0, 0, 0.0, 0, -1, 0, 1, ALL, 1.5),     # senders that share most of their noise: one voice
     (20, 10, 8, 0.0, 0, 0.0, 0, -1, 0, 1, TURNS, 0.7),  # more ids than honest senders, taking turns; half of the weight has to remain
+    (20, 10, 8, 0.12, 0, 0.0, 0, 2, 0, 1, ALL, 0.0),    # a receiver in the smaller group: together does not cut it
 ]
 
 

@@ -138,10 +138,24 @@ def check_attack(reef):
         page.wait("document.querySelector(\"[data-agent='3']\").dataset.trust === '1.1'", "trust is not shown")
         good = page.shown(3)[1]
         check(good == page.shown(4)[1], "before the attack all have one colour")
+        edges = "return reefDash.graph.cy.edges().map((e) => [e.data('source'), e.data('target'), e.data('colour')])"
+        before = page.js(edges)
+        check(len({colour for _, _, colour in before}) == 1, "before the attack all links have one colour")
         page.put(*lines.rounds(16, 20, 22, attacked=[3, 9]))
         page.wait("document.querySelector(\"[data-agent='3']\").dataset.trust === '0'", "trust does not follow the attack within 2 rounds")
         check(page.shown(3)[1] != good and page.shown(9)[1] == page.shown(3)[1], f"the colours of attackers are {page.shown(3)}, {page.shown(9)}")
         check(page.shown(4)[1] == good, "an honest agent has changed its colour")
+        changed = {(a, b) for a, b, colour in page.js(edges) if colour != before[0][2]}
+        check(all({"n3", "n9"} & {a, b} for a, b in changed), f"links between honest agents have changed their colour: {changed}")
+        for bad in (3, 9):
+            for l in lines.neighbours(bad, 16, 3):
+                check(any({a, b} == {f"n{bad}", f"n{l}"} for a, b in changed), f"the link from {bad} to {l} does not show that it is not trusted")
+        # learning with its spread over agents, round times, attendance
+        for chart in ("curve", "times", "presence"):
+            check(page.js("return document.querySelectorAll(`#chart-${arguments[0]} canvas`).length", chart) == 1, f"no chart of {chart}")
+        hints = {name: page.js("return document.getElementById(arguments[0] + '-hint').textContent", name) for name in ("curve", "times", "presence")}
+        check(re.search(r"Over honest agents: median \S+, from \S+ to \S+", hints["curve"]), f"no spread over agents: {hints}")
+        check("took 0.1 s each" in hints["times"] and re.search(r"[1-9]\S* fresh, \S+ old, 0 missing", hints["presence"]), f"{hints}")
         check(page.js("return document.getElementById('tile-distrusted').textContent") == "2", "2 should not be trusted")
         page.driver.refresh()
         page.wait("m.agent?.round[15] === 21", "a late page does not catch up")

@@ -37,7 +37,7 @@ reach() {
 
 # The second epoch, in next.yaml: agent 3 leaves, agent 8 joins, from a round that is so much later:  sign_next ROUNDS
 sign_next() {
-    "$REEF" keys new a8 >/dev/null 2>&1
+    [ -e a8.key ] || "$REEF" keys new a8 >/dev/null 2>&1
     current=$(round_of 0)
     from=$((current + $1))
     {
@@ -51,7 +51,7 @@ sign_next() {
 
 # Nobody has blamed anybody.
 no_blame() {
-    run ! grep -hE 'refused|two_faced' a*.key.state/audit.log
+    run ! grep -hE 'event=refused|two_faced' a*.key.state/audit.log
 }
 
 @test "one agent leaves and another joins while the run goes on, and nobody is blamed" {
@@ -83,10 +83,97 @@ no_blame() {
         echo "agent $k: ${BASH_REMATCH[*]}"
         [ "${BASH_REMATCH[3]}" -le 10 ]
     done
-    # who comes with the file that is over is told so; the new one is in force
+    # who comes with the file that is over works by the one in force
     cmp run.yaml a0.key.state/run.yaml
-    run -2 "$REEF" agent first.yaml --key a0.key
-    [[ "$output" == *"epoch 1, but this agent is in epoch 2 already"* ]]
+    cmp first.yaml a0.key.state/run.before.yaml
+    start again.log "$REEF" agent first.yaml --key a0.key
+    await again.log '^run_file_kept: epoch=2 given=1'
+    await again.log '^start: .* neighbours=7 '
+    cmp run.yaml a0.key.state/run.yaml
+}
+
+# What somebody has refused, by cause:  audit_of NUMBER
+audit_of() { sed -n 's/.*event=run_file_refused cause=\([a-z]*\) .*/\1/p' "a$1.key.state/audit.log" | sort -u | tr '\n' ' '; }
+
+# Everybody has a file of their own, and agent 4 is malicious: nobody runs it, and its key sends whatever it likes.
+@test "the next file is given to one agent and reaches broker and agents through the network, past files of no use" {
+    hostile=${REEF%/reef}/tests/hostile
+    end_all
+    port=$(free_port)
+    sed -i "s|^brokers: .*|brokers: [\"nats://127.0.0.1:$port\"]|" first.draft
+    "$REEF" keys sign first.draft --key boss.key -o first.yaml
+    cp first.yaml run.yaml
+    start_broker
+    for k in 0 1 2 3 5 6 7; do
+        cp first.yaml "run-$k.yaml"
+        start "agent-$k.log" "$REEF" agent "run-$k.yaml" --key "a$k.key" --log-level debug
+        agent[$k]=$last
+    done
+    for k in 0 1 2 3; do reach $k 20; done
+    sign_next 100
+    # not signed; changed after signing; of somebody else; of another run; a second file of this one; too large for the store
+    "$REEF" keys new mallory >/dev/null 2>&1
+    echo "no run file" >garbage
+    sed 's/^malicious: .*/malicious: 0.01/' next.yaml >changed
+    sed "s/^coordinator: .*/coordinator: $("$REEF" keys show mallory.key | grep -o 'R[A-Z2-7]*' | head -n 1)/" first.draft >theirs.draft
+    "$REEF" keys sign theirs.draft --key mallory.key -o theirs
+    sed 's/^id: 5f/id: 6f/' first.draft >other.draft
+    "$REEF" keys sign other.draft --key boss.key -o other
+    sed 's/^deadline: .*/deadline: 3s/' first.draft >twin.draft
+    "$REEF" keys sign twin.draft --key boss.key -o twin
+    head -c 300000 /dev/zero >huge
+    for file in garbage changed theirs other twin huge; do
+        "$hostile" put "$port" a4.key reef.t.c.4 1 <$file
+        sleep 1.2 # the broker looks at one file of an agent a second
+        for _ in $(seq 150); do # until agent 0 has asked for it; the store takes no huge one
+            [ $file = huge ] || grep -q "$(case $file in other) echo cause=refused ;; twin) echo second_file ;; *) echo cause=signature ;; esac)" \
+                a0.key.state/audit.log 2>/dev/null && break
+            sleep 0.3
+        done
+    done
+    [ "$(audit_of 0)" = "refused signature " ]
+    grep -q 'event=second_file epoch=1' a0.key.state/audit.log
+    last=${agent[0]}
+    await agent-0.log '^run_file_ignored: .* from=network'
+    await broker.log '^run_file_ignored: .* from=network'
+    run ! grep -hE '^epoch' broker.log agent-*.log
+    run -1 "$hostile" put "$port" a4.key reef.t.c.5 1 <next.yaml # its own place alone
+    run -1 "$hostile" put "$port" a4.key reef.t.c.b.2 1 <garbage
+    # the right one, to one agent alone, while another floods
+    sign_next 300
+    start flood.log "$hostile" put "$port" a4.key reef.t.c.4 2000 <twin
+    mv next.yaml run-1.yaml
+    last=${agent[1]}
+    await agent-1.log "^epoch_known: epoch=2 from=$from .* by=file"
+    await broker.log "^epoch: epoch=2 from=$from"
+    for k in 0 2 3 5; do
+        last=${agent[$k]}
+        await "agent-$k.log" "^epoch_known: epoch=2 from=$from .* by=network"
+    done
+    start agent-8.log "$REEF" agent run-1.yaml --key a8.key --log-level debug
+    agent[8]=$last
+    wait "${agent[3]}" # with code 0
+    for k in 0 1 2; do reach $k $((from + 20)); done
+    for k in 0 1 2; do grep -q '^epoch: epoch=2 .* neighbours=7' "agent-$k.log"; done
+    await agent-8.log '^progress: .* combined=[1-9]'
+    # the old file is of no use any more: not to agents, and not to broker and agents that are started with it
+    "$hostile" put "$port" a4.key reef.t.c.4 1 <first.yaml
+    kill -TERM "${agent[0]}" "${started[0]}"
+    wait "${agent[0]}" "${started[0]}" || true
+    cmp first.yaml run-0.yaml
+    mv broker.log broker.before
+    mv agent-0.log agent-0.before
+    start_broker
+    grep -q '^run_file_kept: epoch=2 given=1' broker.log
+    start agent-0.log "$REEF" agent run-0.yaml --key a0.key --log-level debug
+    agent[0]=$last
+    await agent-0.log '^run_file_kept: epoch=2 given=1'
+    await agent-0.log '^progress: .* combined=[1-9]'
+    sleep 6 # it asks everybody
+    run ! grep -hE '^epoch: epoch=1|^epoch_known: epoch=1' agent-*.log
+    [ "$(grep -c '^epoch: ' agent-2.log)" = 1 ]
+    kill -0 "${agent[1]}"
+    no_blame
 }
 
 @test "an agent that is started again before the next epoch begins goes on in the present one; one that slept through it catches up" {

@@ -2,6 +2,7 @@
  *
  *   hostile try PORT KEY          reads lines "pub SUBJECT" and "sub SUBJECT"; says "allowed" or "refused" before each of them
  *   hostile flood PORT KEY RUN N  sends N frames of no use in the name of the key's owner, as fast as the server takes them
+ *   hostile put PORT KEY SUBJECT N  reads bytes and sends them N times; refused by the server: exit code 1
  *
  * KEY is a key file. Exit code 1 if the server does not let it in. */
 #include "net/frames.h"
@@ -95,6 +96,25 @@ static int flood(const char *port, const char *key, const char *run, long total)
     return done ? 0 : fail("flood", "the server has closed the connection");
 }
 
+static int put(const char *port, const char *key, const char *subject, long times)
+{
+    static char bytes[1 << 19];
+    wire w;
+    rfi_secret secret;
+    if (enter(&w, port, key, &secret)) {
+        return 1;
+    }
+    size_t size = fread(bytes, 1, sizeof bytes, stdin);
+    for (long i = 0; i < times; i++) {
+        if (!wire_publish(&w, subject, NULL, bytes, size) || (i % 100 == 0 && !wire_flush(&w))) {
+            return fail("put", w.error);
+        }
+    }
+    bool done = wire_flush(&w) && !w.errors;
+    wire_close(&w);
+    return done ? 0 : fail("put", w.error);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "try") == 0) {
@@ -103,6 +123,9 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "flood") == 0) {
         return flood(argv[2], argv[3], argv[4], strtol(argv[5], NULL, 10));
     }
-    fprintf(stderr, "usage: hostile try PORT KEY | flood PORT KEY RUN N\n");
+    if (argc == 6 && strcmp(argv[1], "put") == 0) {
+        return put(argv[2], argv[3], argv[4], strtol(argv[5], NULL, 10));
+    }
+    fprintf(stderr, "usage: hostile try PORT KEY | flood PORT KEY RUN N | put PORT KEY SUBJECT N\n");
     return 2;
 }

@@ -47,7 +47,7 @@ network() {
         echo "graph: complete"
         echo "rule: mref"
         echo "strategy: diffusion:mu=0.1"
-        echo "model: {count: 10}"
+        echo "model: {count: ${count:-10}}"
         echo "brokers: [\"nats://127.0.0.1:$port\"]"
         printf '%s\n' "$@"
     } >draft.yaml
@@ -56,6 +56,7 @@ network() {
     has broker.log "ready: "
     for name in $agents; do
         begin "$name.log" "$REEF" agent run.yaml --key "$name.key" --socket "$name.sock"
+        echo "$name ${started[-1]}" >>pids
     done
     for name in $agents; do has "$name.log" "listening: "; done
 }
@@ -92,6 +93,48 @@ assert "e" in r["why"] and r["refused"] == {} and 0.6 < r["weight"] < 1.01, r' "
     has a.log "note: round=[0-9]* error=0.0"
     has a.log "client: state=leaves"
     for name in a b c d e; do [ ! -e "$name.sock" ]; done
+}
+
+# What an agent holds besides its libraries must stay within what it has stated at the start, and 8 MB; a model is 4 MB. The clients, in one
+# process, hand over what they got.
+@test "models of a million numbers: no agent takes more memory in 50 rounds than it has stated" {
+    count=1000000
+    network "a b c d" "malicious: 0.2" "deadline: 120s" "test: {wait: true}"
+    python3 - "$examples" a b c d <<'PROGRAM'
+import re, sys, threading
+sys.path.insert(0, sys.argv[1])
+from loop import Agent
+
+names, rounds = sys.argv[2:], 50
+pids = {}
+for line in open("pids"):
+    name, pid = line.split()
+    pids[name] = int(pid)
+trouble, most = [], dict.fromkeys(names, 0)
+
+def held(name):
+    return 1024 * int(re.search(r"RssAnon:\s+(\d+)", open(f"/proc/{pids[name]}/status").read())[1])
+
+def learn(name):
+    agent = Agent(f"{name}.sock")
+    model = agent.model
+    for number in range(rounds):
+        model, report = agent.exchange(model)
+        if not report["combined"] or report["missing"]:
+            trouble.append((name, number, report))
+        most[name] = max(most[name], held(name))
+
+threads = [threading.Thread(target=learn, args=(name,)) for name in names]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+for name in names:
+    stated = int(float(re.search(r"memory=(\S+)", open(f"{name}.log").read())[1]))
+    print(f"{name}: {most[name] / 1e6:.1f} MB of {stated / 1e6:.1f} MB")
+    assert 40e6 < most[name] < stated + 8e6, name
+assert not trouble, trouble[:3]
+PROGRAM
 }
 
 @test "what a client does wrong is told to it, and the agent goes on with the next" {

@@ -86,6 +86,15 @@ mark() { # from here on
     mark 11
     await_round '^[0-9]+ 1 7$' $(seq 0 7)
     await_round '^[0-9]+ 0 ' 8 9 10 11
+    # the smaller side does not run away: without a quorum at most two rounds are signed beyond what others have reached
+    for n in 8 9 10 11; do
+        for _ in $(seq 600); do
+            [ "$(tail -n "+$((since[n] + 1))" "rounds-$n" | grep -c '^[0-9]* 0 ')" -ge 8 ] && break
+            sleep 0.1
+        done
+        tail -n "+$((since[n] + 1))" "rounds-$n" | awk '$2 == 0 { count++; last = $1 } $2 == 0 && count == 1 { first = $1 }
+            END { print count, first, last; exit !(count >= 8 && last - first <= 4) }'
+    done
     ip -n "$one" link set here up
     mark 11
     await_round '^[0-9]+ 1 11$' $(seq 0 11)

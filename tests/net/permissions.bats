@@ -30,7 +30,7 @@ all() {
 # Requests of JetStream, in both forms.
 requests() {
     for prefix in '$JS.API' '$JS.reef.API'; do
-        for stream in reef-t-s-0 reef-t-s-1 reef-t-p-0 reef-t-x; do
+        for stream in reef-t-s-0 reef-t-s-1 reef-t-p-0 reef-t-x reef-t-c; do
             for verb in CREATE UPDATE DELETE PURGE INFO MSG.GET MSG.DELETE SNAPSHOT RESTORE LEADER.STEPDOWN PEER.REMOVE; do
                 echo "pub $prefix.STREAM.$verb.$stream"
             done
@@ -51,18 +51,18 @@ requests() {
 
 @test "an agent may do what it needs" {
     {
-        printf 'pub reef.t.%s\n' s.0.5 p.0.1.2 p.0.1.i e.0 x.0 t.0
+        printf 'pub reef.t.%s\n' s.0.5 p.0.1.2 p.0.1.i e.0 x.0 t.0 c.0
         for prefix in '$JS.API' '$JS.reef.API'; do
-            printf "pub $prefix.DIRECT.GET.reef-t-%s\n" s-0 p-0 s-1 p-1 s-7 p-7
+            printf "pub $prefix.DIRECT.GET.reef-t-%s\n" s-0 p-0 s-1 p-1 s-7 p-7 c
         done
-        printf 'sub reef.t.%s\n' 's.0.*' 's.1.*' 's.7.*' e.1 e.7 'x.*' c
+        printf 'sub reef.t.%s\n' 's.0.*' 's.1.*' 's.7.*' e.1 e.7 'x.*'
         echo 'sub _t.0.h8Jx2mQf0LwZr5TkVbN3sY.>'
     } | all allowed a0.key
 }
 
 @test "an agent speaks for nobody else" {
     {
-        printf 'pub reef.t.%s\n' s.1.5 s.7.5 s.3.5 p.1.0.0 p.1.0.i e.1 e.4 x.1 t.1 c s.0 s.0.5.6 p.0.1 e.0.1
+        printf 'pub reef.t.%s\n' s.1.5 s.7.5 s.3.5 p.1.0.0 p.1.0.i e.1 e.4 x.1 t.1 c c.1 c.b.2 c.0.2 s.0 s.0.5.6 p.0.1 e.0.1
         printf 'pub %s\n' reef.other.s.0.1 reef.t reef foo _INBOX.x _t.1.h8Jx2mQf0LwZr5TkVbN3sY.s.1 _t.0.h8Jx2mQf0LwZr5TkVbN3sY.s.0
     } | all refused a0.key
 }
@@ -70,7 +70,7 @@ requests() {
 @test "an agent hears its neighbours alone" {
     {
         printf 'sub %s\n' '>' '*' 'reef.>' 'reef.t.>' 'reef.*.s.1.*' 'reef.t.s.>' 'reef.t.s.*.*' 'reef.t.s.4.*' 'reef.t.e.*' \
-            reef.t.e.4 'reef.t.t.*' reef.t.t.1 'reef.t.p.1.*.*' 'reef.other.>' '_t.>' '_t.1.>' '_t.1.*.>' '_t.*.*.>' '_INBOX.>' '$SYS.>' \
+            reef.t.e.4 'reef.t.t.*' reef.t.t.1 'reef.t.c.*' 'reef.t.c.>' 'reef.t.p.1.*.*' 'reef.other.>' '_t.>' '_t.1.>' '_t.1.*.>' '_t.*.*.>' '_INBOX.>' '$SYS.>' \
             '$JS.>' '$JS.EVENT.>' '$JS.API.>'
     } | all refused a0.key
 }
@@ -80,9 +80,9 @@ requests() {
 }
 
 @test "an observer hears telemetry and proofs, and says nothing" {
-    printf 'sub reef.t.%s\n' 't.*' 'x.*' c | all allowed desk.key
+    printf 'sub reef.t.%s\n' 't.*' 'x.*' | all allowed desk.key
     {
-        printf 'pub reef.t.%s\n' s.0.5 p.0.1.2 e.0 x.0 t.0 c
+        printf 'pub reef.t.%s\n' s.0.5 p.0.1.2 e.0 x.0 t.0 c c.0 c.b.2
         printf 'pub %s\n' _t.1.h8Jx2mQf0LwZr5TkVbN3sY.s.1 foo
         printf 'sub %s\n' '>' 'reef.>' 'reef.t.>' 'reef.t.s.*.*' 'reef.t.e.*' 'reef.t.p.1.*.*' '_t.>' '_t.1.*.>' '$SYS.>' '$JS.>'
         requests

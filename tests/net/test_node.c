@@ -84,18 +84,13 @@ static bool combine(void *user, uint64_t round, const rfi_row *rows, const void 
     return true;
 }
 
-/* Agent 0 of three that all hear each other; F = 0.2, so that two of three are enough and one is not. */
-static int open_desk(void **state, bool wait_all)
+/* Agent 0 of three that all hear each other, in an epoch that begins with round `from`; F = 0.2, so that two of three are enough and one
+ * is not. */
+static rfi_node *make_node(desk *d, bool wait_all, uint64_t from)
 {
-    desk *d = calloc(1, sizeof *d);
-    *state = d;
-    d->link.ops = &ops;
-    if (rfi_crypto_start(NULL) != REEF_OK) {
-        return -1;
-    }
+    rfi_node *node = NULL;
     rfi_neighbour neighbours[2];
     for (uint32_t k = 0; k < 3; k++) {
-        d->keys[k] = frames_keys(k);
         if (k > 0) {
             neighbours[k - 1] = (rfi_neighbour){.agent = k, .weight = 1.0 / 3};
             memcpy(neighbours[k - 1].key, d->keys[k].public_key, RFI_KEY_BYTES);
@@ -103,7 +98,8 @@ static int open_desk(void **state, bool wait_all)
     }
     const double zero[NUMBERS] = {0};
     rfi_node_setup setup = {.window = {.shape = frames_shape(NUMBERS),
-                                       .epoch = 1,
+                                       .epoch = from > 0 ? 2 : 1,
+                                       .from = from,
                                        .count = 2,
                                        .neighbours = neighbours,
                                        .own_weight = 1.0 / 3,
@@ -113,7 +109,7 @@ static int open_desk(void **state, bool wait_all)
                             .rounds = {.deadline = 10, .wait_all = wait_all},
                             .keys = &d->keys[0],
                             .boot = 99,
-                            .next = 0,
+                            .next = from,
                             .model = zero,
                             .link = &d->link,
                             .record = record,
@@ -121,7 +117,22 @@ static int open_desk(void **state, bool wait_all)
                             .user = d};
     memcpy(setup.window.run, frames_run, sizeof setup.window.run);
     reef_error error = {REEF_OK, ""};
-    CHECK(rfi_node_create(&d->node, NULL, &setup, 0, &error) == REEF_OK, "%s", error.text);
+    CHECK(rfi_node_create(&node, NULL, &setup, 0, &error) == REEF_OK, "%s", error.text);
+    return node;
+}
+
+static int open_desk(void **state, bool wait_all)
+{
+    desk *d = calloc(1, sizeof *d);
+    *state = d;
+    d->link.ops = &ops;
+    if (rfi_crypto_start(NULL) != REEF_OK) {
+        return -1;
+    }
+    for (uint32_t k = 0; k < 3; k++) {
+        d->keys[k] = frames_keys(k);
+    }
+    d->node = make_node(d, wait_all, 0);
     return 0;
 }
 
@@ -348,6 +359,54 @@ static void a_round_of_the_next_epoch_is_not_signed_under_this_file(void **state
     assert_int_equal(rfi_node_rounds(d->node)->round, 0);
 }
 
+/* An agent that goes over early, because others claim to be there, and then hears no more of them. */
+static void rounds_before_an_epoch_are_not_signed_in_its_name(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    gather(d);
+    rfi_node *old = d->node;
+    d->node = make_node(d, false, 10);
+    rfi_node_succeed(d->node, old);
+    rfi_node_destroy(&old);
+    offer(d, 1);
+    assert_int_equal(step(d, 1, &error), RFI_NODE_WAITING);
+    for (int i = 0; i < d->count; i++) {
+        assert_true(d->log[i].what == ASKED || d->log[i].topic.kind == RFI_TOPIC_EVENT);
+    }
+    assert_int_equal(rfi_node_rounds(d->node)->next, 10);
+    assert_int_equal(step(d, 11, &error), RFI_NODE_READY);
+    assert_int_equal(rfi_node_rounds(d->node)->idles, 1);
+}
+
+/* An agent that ends stays until its last model has come back from a broker. */
+static void knows_when_a_broker_has_its_model(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    unsigned char frame[FRAME];
+    gather(d);
+    assert_true(rfi_node_delivered(d->node)); /* nothing was sent */
+    offer(d, 1);
+    assert_int_equal(step(d, 1, &error), RFI_NODE_WAITING);
+    memcpy(frame, d->log[1].bytes, sizeof frame);
+    assert_false(rfi_node_delivered(d->node));
+    assert_int_equal(give(d, 1, RFI_MESSAGE_DATA, 0, 0, 99, 5, &error), RFI_NODE_WAITING); /* not what it has sent */
+    assert_false(rfi_node_delivered(d->node));
+    d->count = 0;
+    rfi_node_look(d->node);
+    assert_int_equal(d->log[0].what, ASKED);
+    assert_int_equal(d->log[0].topic.agent, 0);
+    d->message = (rfi_message){RFI_MESSAGE_DATA, {.kind = RFI_TOPIC_SLOT}, frame, sizeof frame};
+    d->has_message = true;
+    assert_int_equal(step(d, 1.1, &error), RFI_NODE_WAITING);
+    assert_true(rfi_node_delivered(d->node));
+    assert_int_equal(give(d, 1.2, RFI_MESSAGE_DATA, 2, 0, 7, 1, &error), RFI_NODE_READY);
+    offer(d, 2);
+    assert_int_equal(step(d, 2, &error), RFI_NODE_WAITING);
+    assert_false(rfi_node_delivered(d->node)); /* the next one */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -362,6 +421,8 @@ int main(void)
         TEST(says_good_bye),
         TEST(without_a_quorum_it_goes_on_alone_by_the_deadline),
         TEST(a_round_of_the_next_epoch_is_not_signed_under_this_file),
+        TEST(rounds_before_an_epoch_are_not_signed_in_its_name),
+        TEST(knows_when_a_broker_has_its_model),
         cmocka_unit_test_setup_teardown(who_waits_for_everybody_asks_for_the_round_it_lacks, set_up_patient, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static rfi_cause give(desk *d, double now, ptrdiff_t peer, const rfi_head *head,
 {
     unsigned char frame[FRAME];
     size_t size = frames_make(frame, head, &d->keys[peer], model);
-    rfi_place place = head->type == RFI_FRAME_MODEL ? RFI_PLACE_SLOT : RFI_PLACE_EVENT;
+    rfi_frame_place place = head->type == RFI_FRAME_MODEL ? RFI_PLACE_SLOT : RFI_PLACE_EVENT;
     return rfi_window_frame(d->window, now, place, agent_of(peer), head->round, frame, size);
 }
 

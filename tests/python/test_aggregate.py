@@ -162,6 +162,12 @@ def test_errors_say_what_is_wrong(rng):
         reef.aggregate(rng.normal(size=(4, 3)), "krum", f=3)
 
 
+@pytest.mark.parametrize("rule", [None, 3, b"ref", ["ref"]])
+def test_what_is_no_rule(rng, rule):
+    with pytest.raises(TypeError, match=f"the rule is a {type(rule).__name__}, not a rule string or a reef.Rule"):
+        reef.aggregate(rng.normal(size=(4, 3)), rule)
+
+
 def test_state_remembers(rng):
     x = rng.normal(size=(5, 20)).astype(np.float32)
     state, rule = reef.State(), reef.Rule("cclip:tau=0.1")

@@ -66,3 +66,7 @@ def test_byzfl_on_idx_files(monkeypatch, tmp_path, rng, capsys):
     assert {row["partition"] for row in rows} == {"dirichlet 1", "one class each"} and len(rows) == 8
     assert all(row["data"] == "mnist" and 0 <= float(row["accuracy"]) <= 100 for row in rows)
     assert "Reef mref" in capsys.readouterr().out
+    both = [{**row, "seed": str(seed), "accuracy": str(80 + 2 * seed)} for row in rows for seed in (0, 1)]
+    first, second = module.tables([row for row in both if row["seed"] == "0" or "mref" in row["aggregator"]]).split("\n\nmnist, ")
+    assert first.startswith("mnist, dirichlet 1:") and second.startswith("one class each:")
+    assert "| Reef mref | 81.0 ± 1.4 |" in first and "| ByzFL NNM \\| TrMean | 80.0 (1 of 2 seeds) |" in second

@@ -1,6 +1,7 @@
 """Rules, states and reports in other hands: pickled, copied, sent to other processes; and texts that would end early in C."""
 from __future__ import annotations
 
+import concurrent.futures
 import copy
 import multiprocessing
 import pickle
@@ -74,6 +75,17 @@ def test_pools(rng, method):
     for (result, report, state), x, first in zip(found, rows, wanted):
         assert np.array_equal(result, first) and report.trust.shape == (9,)
         assert not np.array_equal(rule(x, state=state), first)  # it has come back with its memory
+
+
+@pytest.mark.parametrize("ids", [list("abcdef"), None])
+def test_threads_that_share_a_state(rng, ids):
+    """The library is called without the GIL: no call may be lost, and none may see half of another."""
+    rows = rng.normal(size=(6, 500)).astype(np.float32)
+    first = 0 if ids is None else "a"
+    state, rule = reef.State(), reef.Rule("mref:seed=1")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        copies = list(pool.map(lambda i: (rule(rows, state=state, ids=ids), copy.deepcopy(state))[1].age(first), range(200)))
+    assert state.age(first) == 200 and state.senders == 6 and min(copies) >= 1
 
 
 def test_mistakes_cross_processes():

@@ -440,9 +440,31 @@ def test_a_server_that_is_started_again(rng, tmp_path, caplog):
     _, result = start({"w": np.ones(7, np.float32)})
     assert "this state belongs to rows of 15 numbers in 2 tensors, these are of 7 in 1" in caplog.text
     assert result.train_metrics_clientapp[1]["reef/aggregated"] == 0
-    strategy = make(rule="mref", memory=tmp_path / "gone" / "memory")  # a folder that is lost is an error in the log, not the end
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    strategy = make(rule="mref", memory=folder / "memory")
+    folder.rmdir()  # a folder that is lost is an error in the log, not the end
     _, metrics = strategy.aggregate_train(1, answers(strategy, rng))
     assert metrics["reef/aggregated"] == 1 and "the memory could not be saved" in caplog.text
+
+
+def test_what_can_be_foreseen_is_said_at_once(rng, tmp_path):
+    """Instead of rounds of which each is an error in the log, and a model that stays as it is."""
+    from flwr.server.strategy import FedAvg as LegacyFedAvg
+
+    by_number, centre = reef.State(), reef.State()
+    reef.aggregate([model(rng) for _ in range(4)], "mref", ids=[1, 2, 3, 4], state=by_number)
+    reef.aggregate([model(rng) for _ in range(4)], "cclip", state=centre)
+    by_number.save(tmp_path / "by_number")
+    centre.save(tmp_path / "centre")
+    for wrong, says in (({"step": -1.0}, "step=-1"), ({"step": float("nan")}, "step=nan"), ({"step": "0.1"}, "step is '0.1', not a number"),
+                        ({"step": None}, "step is None"), ({"memory": tmp_path / "nowhere" / "memory"}, "the folder does not exist"),
+                        ({"memory": tmp_path / "by_number"}, "identifies senders by integers, but now they have strings"),
+                        ({"memory": tmp_path / "centre"}, "belongs to cclip, not to mref")):
+        with pytest.raises((ValueError, TypeError), match=says):
+            make(**wrong)
+        with pytest.raises((ValueError, TypeError), match=says):
+            LegacyRobust(LegacyFedAvg(), **wrong)
 
 
 @pytest.mark.parametrize("config, step", [({"lr": 0.05}, 0.05), ({"learning-rate": 1}, 1.0), ({"lr": "fast", "learning_rate": 0.1}, 0.1),
@@ -650,6 +672,7 @@ def test_the_documented_commands(tmp_path):
             if "Failed to start local SuperLink" not in done.stdout + done.stderr:
                 break
             end_processes_of(tmp_path / "flwr")
+            shutil.rmtree(tmp_path / "flwr" / "local-superlink", ignore_errors=True)  # its data base may be half made
     finally:
         end_processes_of(tmp_path / "flwr")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -54,10 +54,46 @@ def test_products(command, tmp_path, rule, define):
     assert done.returncode == 0, done.stderr
     told, out = json.loads(done.stdout)["lora"], load(tmp_path / "out")
     assert far(product(out), truncate(want, RANK)) < 1e-4
-    assert told["pairs"] == 1 and abs(told["error"] - far(product(out), want)) < 1e-5 and told["worst"] == told["error"]
+    assert told["pairs"] == 1 and abs(told["error"] - far(product(out), want)) < 1e-5 and abs(told["worst"] - told["error"]) < 1e-15
     assert told["error"] < far(truncate(want, RANK), want) * 1.001 + 1e-6
     assert (tmp_path / "out").read_bytes()[:100] == paths[0].read_bytes()[:100]  # layout and header of the first
     assert {name: entry[:2] for name, entry in out.items()} == {name: entry[:2] for name, entry in load(paths[0]).items()}
+
+
+def spectra():
+    """Singular values of 24 directions; 6 of them are kept."""
+    falling = 0.5 ** np.arange(24.0)
+    return {"falling": falling, "flat": np.ones(24), "repeated at the end of what is kept": np.r_[3.0, 3, 2, 1, 1, 1, 1, 1, 1, 0.5 ** np.arange(15)],
+            "nearly repeated there": np.r_[1 + 1e-3 * np.arange(9)[::-1], 0.1 * np.ones(15)], "tiny": np.r_[1, 1e-3, 1e-6, 1e-9, 1e-11, 1e-13, np.full(18, 1e-14)],
+            "of rank 3": np.r_[2.0, 1, 1e-5, np.zeros(21)], "of full rank, then nothing": np.r_[np.ones(6), np.zeros(18)], "large": 1e140 * falling,
+            "small": 1e-140 * falling, "steps": np.repeat([1, 1e-4, 1e-8, 1e-12], 6)}
+
+
+@pytest.mark.parametrize("name", spectra())
+@pytest.mark.parametrize("rows, columns", [(60, 90), (90, 60), (20, 300)])
+def test_against_lapack(command, tmp_path, name, rows, columns):
+    """What is kept of a float64 matrix is as good as what LAPACK would keep, to a few units of its precision."""
+    rng = np.random.default_rng(5)
+    values = spectra()[name][:min(24, rows)]
+    left, right = np.linalg.qr(rng.normal(size=(rows, len(values))))[0], np.linalg.qr(rng.normal(size=(columns, len(values))))[0]
+    root = np.sqrt(values)
+    models = []
+    for part in np.array_split(np.arange(len(values)), 4):  # the mean of their products has all directions
+        b, a = np.zeros((rows, 6)), np.zeros((6, columns))
+        b[:, :len(part)], a[:len(part)] = 4 * left[:, part] * root[part], (right[:, part] * root[part]).T
+        models.append({"q.lora_A.weight": a, "q.lora_B.weight": b})
+    matrix = np.mean([m["q.lora_B.weight"] @ m["q.lora_A.weight"] for m in models], 0)
+    done = merge(command, "--json", "-r", "mean", *write(tmp_path, models), "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    ours = product(load(tmp_path / "out"))
+    unit = values[0]  # squares of large and small ones leave the range
+    theirs = np.linalg.svd(matrix / unit, compute_uv=False)
+    found = np.linalg.svd(ours / unit, compute_uv=False)
+    assert np.abs(found[:6] - theirs[:6]).max() < 2e-14 and found[6:].max() < 2e-14
+    best, reached = np.linalg.norm(theirs[6:]), np.linalg.norm((ours - matrix) / unit)
+    assert reached <= best * (1 + 1e-13) + 3e-14
+    told = json.loads(done.stdout)["lora"]["error"]
+    assert abs(told - reached / np.linalg.norm(theirs)) < 3e-14
 
 
 def test_what_is_gained(command, tmp_path):

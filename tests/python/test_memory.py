@@ -138,6 +138,9 @@ def test_what_is_refused() -> None:
         reef.aggregate(rows, "mref", ids=["a", "a", "b", "c"], state=reef.State())
     with pytest.raises(reef.ReefError, match="step"):
         reef.aggregate(rows, "mref", ids=[3, 4, 5, 6], step=-1)
+    for wrong in ({"step": "0.1"}, {"step": None}, {"round": "1"}, {"self_row": 1.5}):
+        with pytest.raises(TypeError):
+            reef.aggregate(rows, "mref", **wrong)  # type: ignore[arg-type]
     named = reef.State()
     reef.aggregate(rows, "mref", ids=list("abcd"), state=named)
     with pytest.raises(TypeError, match="by strings"):

@@ -50,6 +50,59 @@ def test_gradients_are_autograds(model, size, rng):
     assert torch.equal(problem._batch(2, step, True)[1], 2 - targets)
 
 
+class Tied(torch.nn.Module):
+    """One matrix in two places, as in language models."""
+
+    def __init__(self):
+        super().__init__()
+        self.read, self.write = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 7, bias=False)
+        self.write.weight = self.read.weight
+
+    def forward(self, x):
+        return self.write(self.read(x).mean(1))
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+def test_tied_weights(rng, vectorize):
+    x, y = rng.integers(7, size=(6, 5)), rng.integers(7, size=6)
+    problem = rt.Problem(Tied, F.cross_entropy, [(x, y)] * 2, vectorize=vectorize)
+    models = rng.normal(size=(2, 28)).astype(np.float32)
+    found = problem.gradient(models, np.arange(2), Step(np.arange(2), 0, 0, 0, None))
+    model = Tied()
+    for row, result in zip(models, found):
+        torch.nn.utils.vector_to_parameters(torch.from_numpy(row), model.parameters())
+        loss = F.cross_entropy(model(torch.from_numpy(x)), torch.from_numpy(y))
+        assert np.abs(torch.autograd.grad(loss, model.read.weight)[0].numpy().ravel() - result).max() < 1e-5
+        assert problem.evaluate(row[np.newaxis])["loss"][0] == pytest.approx(float(loss), abs=1e-5)
+
+
+def test_targets_of_other_kinds(rng):
+    """A class per token, classes to be ignored, truth values."""
+    def problem_of(x, y, loss=F.cross_entropy, inputs=7):
+        made = rt.Problem(lambda: torch.nn.Sequential(torch.nn.Embedding(inputs, 4), torch.nn.Linear(4, 3)), loss, [(x, y)] * 2)
+        flipped = made._batch(0, Step(np.arange(2), 0, 0, 0, None), True)[1]
+        gradients = made.gradient(np.stack([made.start()] * 2), np.arange(2), Step(np.arange(2), 0, 0, 0, np.array([True, False])))
+        assert np.isfinite(gradients).all() and not np.array_equal(*gradients)
+        return made, made.evaluate(made.start()[np.newaxis]), flipped
+
+    x = rng.integers(7, size=(6, 5))
+    made, scores, _ = problem_of(x, rng.integers(3, size=(6, 5)), lambda outputs, y: F.cross_entropy(outputs.transpose(1, 2), y))
+    with torch.no_grad():
+        right = made.model(torch.from_numpy(x)).argmax(2) == made.data[0][1]
+    assert scores["accuracy"][0] == pytest.approx(float(right.float().mean()))
+    some = np.array([-100, 0, 1, 2, 1, -100])
+    made, scores, flipped = problem_of(x[:, 0], some)
+    assert flipped.tolist() == [-100, 2, 1, 0, 1, -100]
+    with torch.no_grad():
+        right = (made.model(torch.from_numpy(x[:, 0])).argmax(1) == torch.from_numpy(some))[1:5]
+    assert scores["accuracy"][0] == pytest.approx(float(right.float().mean()))
+    assert problem_of(x[:, 0], some > 0)[2].tolist() == [1, 1, 0, 0, 0, 1]
+    with pytest.raises(ValueError, match="are no classes of targets"):
+        rt.Problem(lambda: torch.nn.Linear(2, 1), F.mse_loss, [(np.ones((4, 2)), np.ones((4, 1), int))]).evaluate(np.zeros((1, 3), np.float32))
+    with pytest.raises(ValueError, match="no parameters"):
+        rt.Problem(torch.nn.Flatten, F.cross_entropy, [(x, some)])
+
+
 def test_double_precision_is_converted(rng):
     """Arrays of numpy are float64 more often than not, and models may be; buffers too."""
     x, y = rng.normal(size=(9, 5)), rng.integers(3, size=9)

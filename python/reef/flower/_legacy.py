@@ -9,7 +9,7 @@ from flwr.common import Parameters
 from flwr.common.logger import log
 from flwr.server.strategy import Strategy
 
-from .._federation import (Reply, check_csv, check_layouts, chosen_rule, distrusted, layout_of, memory_for, npy_array, try_to_combine,
+from .._federation import (Reply, check_folder, check_layouts, chosen_rule, distrusted, layout_of, memory_for, npy_array, try_to_combine,
                            weigh, write_csv)
 from .._rule import Rule
 from ._asked import Asked
@@ -32,7 +32,7 @@ class LegacyRobust(Strategy):
         self.rule = chosen_rule(rule, per_array)
         self.per_array, self.weighted, self.weight_cap = per_array, weighted, weight_cap
         self.memory = memory_for(self.rule, per_array, step, memory)
-        check_csv(trust_csv)
+        check_folder("trust_csv", trust_csv)
         self.trust_csv = trust_csv
         self.replies: list[Reply] = []
         self._numbers: dict[str, int] = {}

@@ -10,7 +10,7 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from .._federation import (Reply, Standing, check_csv, check_layouts, distrusted, layout_of, middle_metrics, npy_array,
+from .._federation import (Reply, Standing, check_folder, check_layouts, distrusted, layout_of, middle_metrics, npy_array,
                            chosen_rule, memory_for, try_to_combine, weigh, write_csv)
 from .._rule import Rule
 from ._asked import Asked
@@ -72,7 +72,7 @@ class RobustFedAvg(FedAvg):
         if leave_out_rounds < 0:
             raise ValueError(f"leave_out_rounds={leave_out_rounds}; it must be at least 0")
         self.per_array, self.weighted, self.weight_cap = per_array, weighted, weight_cap
-        check_csv(trust_csv)
+        check_folder("trust_csv", trust_csv)
         self.trust_csv = trust_csv
         self.standing = Standing(leave_out_below, leave_out_rounds)
         self.replies: list[Reply] = []  # of the last round, with trust and reasons

@@ -9,6 +9,10 @@
 /* The same span in the words of the kernels; weights NULL when they are equal. */
 rfi_span rfi_span_of(const reef_span *span);
 
+/* Whether the kernels of order statistics may be used: weights are equal, or none is so small that it would vanish in products and the rows are the
+ * caller's own. With unequal weights a result jumps where two values tie, so both ways must see the same values. */
+bool rfi_span_weights(const reef_span *span);
+
 /* The weighted mean, and its report: every row has its weight everywhere. */
 ptrdiff_t rfi_span_sum(reef_span *span);
 

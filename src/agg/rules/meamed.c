@@ -21,11 +21,14 @@ static double meamed_column(const void *params, const reef_column *column, doubl
 static ptrdiff_t meamed_span(const void *params, reef_span *span)
 {
     (void)params;
-    if (!span->equal) {
+    if (!rfi_span_weights(span)) {
         return -1;
     }
     rfi_span inner = rfi_span_of(span);
     rfi_kernel_report report = rfi_span_report(span);
+    if (!span->equal) {
+        return span->kernels->meamed_weighted(&inner, span->n - span->f, &report);
+    }
     return span->kernels->meamed(&inner, span->n - span->f, &report);
 }
 

@@ -57,11 +57,14 @@ static double median_column(const void *params, const reef_column *column, doubl
 static ptrdiff_t median_span(const void *params, reef_span *span)
 {
     const median_params *p = params;
-    if (p->keep_self || !span->equal) {
+    if (p->keep_self || !rfi_span_weights(span)) {
         return -1;
     }
     rfi_span inner = rfi_span_of(span);
     rfi_kernel_report report = rfi_span_report(span);
+    if (!span->equal) {
+        return span->kernels->median_weighted(&inner, p->even, span->half_tol, &report);
+    }
     return span->kernels->median(&inner, p->even, &report);
 }
 

@@ -81,7 +81,7 @@ const reef_field rfi_mrule_fields[RFI_MRULE_FIELD_COUNT] = {
     FIELD_MAX_ITER,
 };
 
-reef_status rfi_mrule_prepare(rfi_family family, rfi_mrule_params *p, reef_error *error)
+reef_status rfi_mrule_prepare(rfi_mest_loss family, rfi_mrule_params *p, reef_error *error)
 {
     if (p->init == RFI_INIT_WEIGHTED && p->scale == RFI_SCALE_QN) {
         return rfi_fail(error, REEF_E_RANGE, "scale=qn has no weighted form; use init=count, or another scale");
@@ -181,7 +181,7 @@ static double start_of(const rfi_mrule_params *p, const reef_column *column, dou
     return mean;
 }
 
-double rfi_mrule_column(rfi_family family, const rfi_mrule_params *p, const reef_column *column, double *share,
+double rfi_mrule_column(rfi_mest_loss family, const rfi_mrule_params *p, const reef_column *column, double *share,
                         reef_effort *effort)
 {
     bool by_weight = p->init == RFI_INIT_WEIGHTED;
@@ -215,7 +215,7 @@ double rfi_mrule_column(rfi_family family, const rfi_mrule_params *p, const reef
     return found.value + last_step;
 }
 
-double rfi_mrule_efficiency(rfi_family family, const rfi_mrule_params *p, double n)
+double rfi_mrule_efficiency(rfi_mest_loss family, const rfi_mrule_params *p, double n)
 {
     if (p->n == RFI_N_AUTO && isnan(p->c)) {
         return rfi_finite_tune((rfi_scale_kind)p->scale, n, p->efficiency).achieved;
@@ -223,7 +223,7 @@ double rfi_mrule_efficiency(rfi_family family, const rfi_mrule_params *p, double
     return rfi_mest_efficiency(family, p->asymptotic_c);
 }
 
-ptrdiff_t rfi_mrule_span(rfi_family family, const rfi_mrule_params *p, reef_span *span)
+ptrdiff_t rfi_mrule_span(rfi_mest_loss family, const rfi_mrule_params *p, reef_span *span)
 {
     bool mad = p->scale == RFI_SCALE_MAD || p->scale == RFI_SCALE_MAD_EXACT || p->scale == RFI_SCALE_MAD_FINITE;
     bool by_count = p->init == RFI_INIT_COUNT || span->equal;

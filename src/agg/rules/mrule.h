@@ -32,15 +32,15 @@ extern const reef_field rfi_mrule_ref_fields[RFI_MRULE_REF_FIELD_COUNT];
 #define RFI_MRULE_FIELD_COUNT 10
 extern const reef_field rfi_mrule_fields[RFI_MRULE_FIELD_COUNT];
 
-reef_status rfi_mrule_prepare(rfi_family family, rfi_mrule_params *params, reef_error *error);
-double rfi_mrule_column(rfi_family family, const rfi_mrule_params *params, const reef_column *column, double *share,
+reef_status rfi_mrule_prepare(rfi_mest_loss family, rfi_mrule_params *params, reef_error *error);
+double rfi_mrule_column(rfi_mest_loss family, const rfi_mrule_params *params, const reef_column *column, double *share,
                         reef_effort *effort);
 /* The scale of a column before any floor; 0 when more than half the values coincide. */
 double rfi_mrule_scale(const void *params, const reef_column *column);
 /* Efficiency for n values (n=auto: finite-sample, else asymptotic). */
-double rfi_mrule_efficiency(rfi_family family, const rfi_mrule_params *params, double n);
+double rfi_mrule_efficiency(rfi_mest_loss family, const rfi_mrule_params *params, double n);
 /* The fast path, for count median and MAD. */
-ptrdiff_t rfi_mrule_span(rfi_family family, const rfi_mrule_params *params, reef_span *span);
+ptrdiff_t rfi_mrule_span(rfi_mest_loss family, const rfi_mrule_params *params, reef_span *span);
 double rfi_mrule_relative_floor(const void *params);
 /* The tuning constant c for n values (equal ones, or as good as that many). */
 double rfi_mrule_tune(const void *params, double n);

@@ -75,11 +75,14 @@ static double trimmed_column(const void *params, const reef_column *column, doub
 static ptrdiff_t trimmed_span(const void *params, reef_span *span)
 {
     const trimmed_params *p = params;
-    if (p->keep_self || !span->equal) {
+    if (p->keep_self || !rfi_span_weights(span)) {
         return -1;
     }
     rfi_span inner = rfi_span_of(span);
     rfi_kernel_report report = rfi_span_report(span);
+    if (!span->equal) {
+        return span->kernels->trimmed_weighted(&inner, span->f, &report);
+    }
     return span->kernels->trimmed(&inner, span->f, &report);
 }
 

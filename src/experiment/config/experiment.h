@@ -29,7 +29,7 @@
 #include <reef/learn.h>
 
 /* Repetitions that run side by side, where they can. */
-enum { RFI_LANES = 16 };
+enum { RFI_RUN_LANES = 16 };
 enum { RFI_AXES_MAX = 32, RFI_CELLS_MAX = 100000, RFI_PAIRS_MAX = 64, RFI_LABEL_SIZE = 256 };
 
 /* What is named by a spec string. */
@@ -148,17 +148,17 @@ reef_status rfi_renew_names(rfi_yaml_node *root, reef_error *error);
 /* ---- resolve.c ---- */
 
 /* key = value of a map, chosen from lists where there are such. */
-typedef struct rfi_pair {
+typedef struct rfi_field_value {
     const rfi_yaml_node *entry; /* with the key */
     const rfi_yaml_node *value;
-} rfi_pair;
+} rfi_field_value;
 
 /* One part as a cell has it. */
 typedef struct rfi_object {
     ptrdiff_t part;
     const rfi_yaml_node *node; /* scalar or map; NULL: not given */
-    rfi_pair kind;
-    rfi_pair pairs[RFI_PAIRS_MAX];
+    rfi_field_value kind;
+    rfi_field_value pairs[RFI_PAIRS_MAX];
     ptrdiff_t pair_count;
 } rfi_object;
 

@@ -11,7 +11,7 @@
 /* Models of a cell: w, phi, and twice as much for what a strategy may need beside. */
 static double model_bytes(const rfi_world *w)
 {
-    double lanes = rfi_world_lanes(w, false) ? RFI_LANES : 1;
+    double lanes = rfi_world_lanes(w, false) ? RFI_RUN_LANES : 1;
     return 4 * sizeof(float) * lanes * (double)w->agents * (double)reef_problem_dimension(w->problem);
 }
 

@@ -207,7 +207,7 @@ static const rfi_yaml_node *kind_of(const rfi_yaml_node *node)
 static reef_status fill_map(choice *c, const rfi_yaml_node *map, rfi_object *object, reef_error *error)
 {
     for (const rfi_yaml_node *entry = map->first; entry; entry = entry->next) {
-        rfi_pair pair = {entry, choose(c, entry)};
+        rfi_field_value pair = {entry, choose(c, entry)};
         bool joined = (pair.value->type == RFI_YAML_LIST && list_mark(c->part, entry->key)) || kind_of(pair.value);
         if (pair.value->type != RFI_YAML_SCALAR && !joined) {
             return rfi_fail_at(error, REEF_E_FORMAT, pair.value, false, "%s takes a single value, not %s", entry->key,
@@ -266,7 +266,7 @@ static reef_status append_map(const rfi_yaml_node *map, char *spec, size_t *used
     return REEF_OK;
 }
 
-static reef_status append_list(const rfi_pair *pair, char mark, char *spec, size_t *used, reef_error *error)
+static reef_status append_list(const rfi_field_value *pair, char mark, char *spec, size_t *used, reef_error *error)
 {
     append_text(spec, used, mark == ',' ? "(" : "");
     for (const rfi_yaml_node *item = pair->value->first; item; item = item->next) {
@@ -281,7 +281,8 @@ static reef_status append_list(const rfi_pair *pair, char mark, char *spec, size
     return REEF_OK;
 }
 
-static reef_status append_value(const rfi_pair *pair, ptrdiff_t part, char *spec, size_t *used, reef_error *error)
+static reef_status append_value(const rfi_field_value *pair, ptrdiff_t part, char *spec, size_t *used,
+                                reef_error *error)
 {
     switch (pair->value->type) {
     case RFI_YAML_LIST:
@@ -303,7 +304,7 @@ reef_status rfi_object_spec(const rfi_object *object, uint64_t pairs, char spec[
     spec[0] = '\0';
     rfi_append(spec, RFI_SPEC_LENGTH_MAX + 1, &used, "%s", object->kind.value ? object->kind.value->text : name);
     for (ptrdiff_t i = 0; i < object->pair_count; i++) {
-        const rfi_pair *pair = &object->pairs[i];
+        const rfi_field_value *pair = &object->pairs[i];
         if (!(pairs >> i & 1)) {
             continue;
         }

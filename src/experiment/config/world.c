@@ -150,7 +150,7 @@ static reef_status try_pairs(rfi_world *w, const rfi_object *object, uint64_t pa
     return make(w, (rfi_part)object->part, spec, error);
 }
 
-static reef_status blame_pair(const rfi_pair *pair, const reef_error *why, reef_error *error)
+static reef_status blame_pair(const rfi_field_value *pair, const reef_error *why, reef_error *error)
 {
     bool unknown = why->status == REEF_E_NAME;
     return rfi_fail_at(error, why->status, unknown ? pair->entry : pair->value, unknown, "%s", why->text);

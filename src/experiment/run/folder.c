@@ -133,6 +133,20 @@ static bool differs(const rfi_runner *r, const char *name, const char *bytes, si
     return !same;
 }
 
+/* A file that a run would replace or remove, in a folder that no run has been in; NULL: there is none. */
+static const char *find_foreign(const rfi_runner *r)
+{
+    static const char *const files[] = {"manifest.json", "report.html", "summary.csv",
+                                        "curves.csv",    "trust.csv",   "check.txt"};
+    char path[PATH_SIZE];
+    for (ptrdiff_t i = 0; i < RFI_COUNT(files); i++) {
+        if (access(path_of(r, files[i], path), F_OK) == 0) {
+            return files[i];
+        }
+    }
+    return NULL;
+}
+
 static reef_status check_configuration(const rfi_runner *r, const rfi_text *overrides, reef_error *error)
 {
     const reef_experiment *e = r->experiment;
@@ -140,8 +154,15 @@ static reef_status check_configuration(const rfi_runner *r, const rfi_text *over
     bool known = access(path_of(r, "config.yaml", path), F_OK) == 0;
     bool other = differs(r, "config.yaml", e->text, e->text_size, false) ||
                  (known && differs(r, "overrides.txt", overrides->bytes, overrides->size, true));
-    if (!other || r->options->force) {
+    const char *foreign = known ? NULL : find_foreign(r);
+    if (r->options->force || (!other && !foreign)) {
         return REEF_OK;
+    }
+    if (foreign) {
+        return rfi_fail(
+            error, REEF_E_EXISTS,
+            "%s has a %s but no config.yaml: it is not of a run; use another folder, or replace it (--force)",
+            rfi_path_show(r->options->folder), foreign);
     }
     return rfi_fail(error, REEF_E_EXISTS,
                     "%s has the results of another configuration; use another folder, or replace them (--force)",

@@ -31,7 +31,7 @@ static bool fill_job(rfi_runner *r, ptrdiff_t cell, bool oracle, rfi_cell_job *j
     }
     j->agents = oracle ? 0 : known->agents;
     j->views = oracle ? 0 : known->views;
-    j->lanes = (oracle ? known->oracle_lanes : known->lanes) ? RFI_LANES : 1;
+    j->lanes = (oracle ? known->oracle_lanes : known->lanes) ? RFI_RUN_LANES : 1;
     j->blocks = (ptrdiff_t)((j->numbers.repetitions + j->lanes - 1) / j->lanes);
     assert(j->key && j->blocks >= 1);
     j->parts = rfi_runner_take(r, j->blocks, sizeof *j->parts);

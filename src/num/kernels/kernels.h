@@ -77,6 +77,10 @@ typedef struct reef_kernels {
     ptrdiff_t (*trimmed)(const rfi_span *span, ptrdiff_t f, rfi_kernel_report *report);
     /* mean of the `kept` values nearest to the median, ties in part */
     ptrdiff_t (*meamed)(const rfi_span *span, ptrdiff_t kept, rfi_kernel_report *report);
+    /* The same three with unequal weights, which must not be tiny (rfi_span_weights); half_tol as that of rfi_wmedian. */
+    ptrdiff_t (*median_weighted)(const rfi_span *span, int kind, double half_tol, rfi_kernel_report *report);
+    ptrdiff_t (*trimmed_weighted)(const rfi_span *span, ptrdiff_t f, rfi_kernel_report *report);
+    ptrdiff_t (*meamed_weighted)(const rfi_span *span, ptrdiff_t kept, rfi_kernel_report *report);
     ptrdiff_t (*mest)(const rfi_span *span, const rfi_kernel_mest *est, rfi_kernel_report *report);
     /* centred[p * stride + t] = x_p(t) - median(t) for all rows, and the medians (count of each, rounded up to whole vectors); *largest:
      * greatest |centred|. Returns false if some value is not finite. */

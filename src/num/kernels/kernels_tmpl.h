@@ -88,6 +88,7 @@ KERNEL vec midpoint(vec a, vec b)
 #include "num/kernels/mest_trust_tmpl.h"
 #include "num/kernels/order_trust_tmpl.h"
 #include "num/kernels/order_rules_tmpl.h"
+#include "num/kernels/order_weights_tmpl.h"
 #include "num/kernels/mest_solve_tmpl.h"
 #include "num/kernels/gram_tmpl.h"
 #include "num/kernels/residual_tmpl.h"
@@ -99,6 +100,9 @@ const rfi_kernels KERNELS = {
     .median = NAME(median),
     .trimmed = NAME(trimmed),
     .meamed = NAME(meamed),
+    .median_weighted = NAME(median_weighted),
+    .trimmed_weighted = NAME(trimmed_weighted),
+    .meamed_weighted = NAME(meamed_weighted),
     .mest = NAME(mest),
     .centre = NAME(centre),
     .gram = GRAM,

@@ -80,6 +80,8 @@ static void move_row(const rfi_senders *s, const ptrdiff_t *place, const rfi_mre
         }
         double met = (double)pair[RFI_MREF_MET];
         double rate = met > (double)every[band] ? (double)every[band] / met : 1;
+        /* only averages that somebody has forged in a saved state have larger products; without the bound it could not be loaded again */
+        now = fmax(fmin(now, RFI_MREF_LARGEST), -RFI_MREF_LARGEST);
         pair[band] = (float)(old + rate * (now - old));
     }
 }

@@ -8,8 +8,8 @@
  * Beyond that edge the vector is cut in two, as the split does with projections. If the groups are 3 + 45 / q pooled deviations apart, the one
  * with fewer votes loses its weight, but for one voice if it shares its noise (below). A sender votes with what it counted for so far, times the part
  * of the last rounds it was heard in, so that ids that take turns have together the votes of the rows they send; copies of each other have one vote
- * together. If those in the middle between the groups could turn the vote nobody goes, and nobody loses more than leaves half of the weight. What
- * is lost comes back over eight times the longest window.
+ * together. If those in the middle between the groups could turn the vote nobody goes, nor if it would move the mean away from the receiver's own
+ * average, and nobody loses more than leaves half of the weight. What is lost comes back over eight times the longest window.
  *
  * Before that, pairs: who has the noise of others, R > 0.4 in the fastest band, is one of c senders with one voice together, as copies are.
  *
@@ -42,7 +42,8 @@ typedef struct look {
     bool *goes;       /* q */
     double *vector;   /* q */
     double *matrix;   /* q x q, and room for the eigenvector behind it */
-    double *line;     /* 2 D */
+    double *line;     /* 3 D */
+    ptrdiff_t own;    /* place of the receiver itself, or -1 */
     double largest;   /* separation over its bound */
     bool copies;      /* are copies looked for? */
 } look;
@@ -272,6 +273,46 @@ static double leave_half(const look *k, double left)
     return fmin(left, 1);
 }
 
+/* Means of the long averages of the members, with and without those who go; false if nothing would be left. */
+static bool find_means(const look *k, double *both, double *without, double *spare)
+{
+    ptrdiff_t numbers = k->view->numbers;
+    double weight[2] = {0, 0};
+    memset(both, 0, (size_t)numbers * sizeof *both);
+    memset(without, 0, (size_t)numbers * sizeof *without);
+    for (ptrdiff_t i = 0; i < k->q; i++) {
+        ptrdiff_t place = k->who[i];
+        double w = k->goes[i] ? trace_at(k->senders, place)->believed * presence_of(k, place) : believed(k, place);
+        double *sum = k->goes[i] ? both : without;
+        weight[k->goes[i]] += w;
+        read_average(k, place, spare);
+        for (ptrdiff_t d = 0; d < numbers; d++) {
+            sum[d] += w * spare[d];
+        }
+    }
+    for (ptrdiff_t d = 0; weight[0] > 0 && d < numbers; d++) {
+        both[d] = (both[d] + without[d]) / (weight[0] + weight[1]);
+        without[d] /= weight[0];
+    }
+    return weight[0] > 0;
+}
+
+/* Two-faced senders pull honest ones into camps, and from one camp the other looks like a group of colluders. But what a receiver sends itself is
+ * honest: a cut that moves the mean away from it, by more than noise does, is not made. */
+static bool leads_away(const look *k)
+{
+    ptrdiff_t numbers = k->view->numbers;
+    double *own = k->line;
+    double *both = own + numbers;
+    double *without = both + numbers;
+    if (k->own < 0 || !find_means(k, both, without, own)) {
+        return k->own >= 0;
+    }
+    read_average(k, k->own, own);
+    double farther = rfi_mref_distance(own, without, numbers) - rfi_mref_distance(own, both, numbers);
+    return farther > RFI_MREF_TOGETHER_AWAY * k->view->long_noise;
+}
+
 /* Takes those who go out of the members. */
 static void take_out(look *k, double left)
 {
@@ -302,7 +343,7 @@ static bool cut_once(look *k, int matrix)
     double apart = rfi_mref_best_cut(k->vector, k->q, k->order, &cut);
     double bound = RFI_MREF_TOGETHER_APART + RFI_MREF_TOGETHER_APART_FEW / (double)k->q;
     k->largest = fmax(k->largest, apart / bound);
-    if (apart < bound || !choose_group(k, cut)) {
+    if (apart < bound || !choose_group(k, cut) || leads_away(k)) {
         return false;
     }
     double left = leave_half(k, leave_a_voice(k, rfi_mref_flat(apart, bound, RFI_MREF_SPLIT_NONE * bound)));
@@ -430,6 +471,7 @@ void rfi_mref_look_together(const rfi_mref_params *params, const reef_recall *re
         return;
     }
     look k = {.view = view, .senders = s, .recent = view->rounds - 2 * longest + 1};
+    k.own = view->self >= 0 ? recall->place[view->self] : -1;
     k.copies = !rfi_mref_left_out(params, RFI_MREF_COPIES);
     k.least_age = (double)(view->typical_age < longest ? view->typical_age : longest) / RFI_MREF_TOGETHER_AGE;
     ptrdiff_t most = rfi_mref_look_rows(view->n);

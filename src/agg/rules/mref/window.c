@@ -212,6 +212,7 @@ static void evaluate(rfi_mref_round *round, int j)
 void rfi_mref_window(rfi_mref_round *round, int j)
 {
     rfi_mref_view *recall = round->recall;
+    recall->long_noise = round->typical / sqrt(worth((double)recall->window[RFI_WINDOWS - 1], round->age));
     if (!is_used(round, j)) {
         return;
     }

@@ -1,0 +1,17 @@
+/* One line at a time. */
+#include "net/say.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void rfi_say(const rfi_teller *to, const char *format, ...)
+{
+    char line[400];
+    va_list list;
+    assert(to->tell);
+    va_start(list, format);
+    (void)vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    to->tell(to->user, line);
+}
