@@ -421,8 +421,11 @@ class Rule:
         plain = (type(rows) is np.ndarray and type(round) is int and type(step) in (int, float) and type(self_row) is int
                  and (step, self_row) == (0, -1))
         if plain and weights is None and ids is None and not (report or shares):
-            with nullcontext() if state is None else state.lock:
-                quick = self._ready.apply(rows, out, state, round)
+            if state is None:
+                quick = self._ready.apply(rows, out, None, round)
+            else:
+                with state.lock:
+                    quick = self._ready.apply(rows, out, state, round)
             if quick is not None:
                 return quick
         batch, form = split(rows, copy)

@@ -156,7 +156,7 @@ struct reef_plan {
 
     /* the aggregation under way */
     bool begun;
-    bool settled; /* what begin.c finds out about the rows holds for all aggregations with equal weights */
+    bool settled;   /* what begin.c finds out about the rows holds for all aggregations with equal weights */
     ptrdiff_t pass; /* passes solved so far */
     reef_input input;
     reef_report *report;

@@ -386,6 +386,43 @@ static void prepared_is_the_same(void **state)
     assert_int_equal(reef_ffi_prepared_apply(NULL, rows, rows, 0, NULL), REEF_E_ARG);
 }
 
+/* Rows of 16 bits, enough of them for all threads: the same bits whatever their number. */
+static void halves_with_threads(void **state)
+{
+    static const char *const kinds[] = {"median", "vref"};
+    enum { K = 12, M = 50001 };
+    const ptrdiff_t length = M;
+    const int narrow_type = REEF_FFI_F16;
+    uint16_t *half = malloc(sizeof *half * K * M);
+    uint16_t *out = malloc(sizeof *out * 3 * M);
+    const void *data[K];
+    char text[ROOM] = "";
+    (void)state;
+    assert_true(half && out);
+    for (ptrdiff_t i = 0; i < K * M; i++) {
+        half[i] = (uint16_t)(0x3C00 | (((uint32_t)i * 2654435761U) >> 22));
+        data[i / M] = half + i / M * M;
+    }
+    half[3 * M + 40000] = 0x7E00; /* NaN: that row is left out */
+    for (size_t s = 0; s < COUNT(kinds); s++) {
+        for (ptrdiff_t threads = 1; threads <= 3; threads++) {
+            reef_context *context = NULL;
+            reef_agg *agg = NULL;
+            void *place = out + (threads - 1) * M;
+            assert_int_equal(reef_ffi_context(&context, threads, text, sizeof text), REEF_OK);
+            assert_int_equal(reef_ffi_agg(context, &agg, kinds[s], text, sizeof text), REEF_OK);
+            assert_int_equal(reef_ffi_apply(agg, K, 1, &length, &narrow_type, data, &place, NULL, -1, 0, NULL, NULL,
+                                            text, sizeof text),
+                             REEF_OK);
+            assert_memory_equal(out, place, sizeof *out * M);
+            reef_agg_destroy(&agg);
+            reef_context_destroy(&context);
+        }
+    }
+    free(half);
+    free(out);
+}
+
 static void prepared_refuses(void **state)
 {
     reef_agg *agg = NULL;
@@ -546,6 +583,7 @@ int main(void)
         cmocka_unit_test(votes),
         cmocka_unit_test(prepared_is_the_same),
         cmocka_unit_test(prepared_refuses),
+        cmocka_unit_test(halves_with_threads),
         cmocka_unit_test(gram_is_robust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
