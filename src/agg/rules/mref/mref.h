@@ -96,8 +96,8 @@ enum { RFI_MREF_TOGETHER_ROWS = 6, RFI_MREF_TOGETHER_LOOKS = 16, RFI_MREF_TOGETH
 #define RFI_MREF_TOGETHER_APART_FEW 45.0
 /* Within a quarter of their distance from the middle of two groups, it is doubtful who belongs where. */
 #define RFI_MREF_TOGETHER_DOUBT 0.25
-/* A cut may move the mean of the long averages away from the receiver's own average by so much of what noise leaves of one. Two-faced senders
- * are 10 times beyond it; with 0.5, 10 hard cases with 8 and 14 of 32 and 18 with honest agents that differ were unchanged to two digits. */
+/* A cut may move the mean of the long averages away from the receiver's own average by so much of what noise leaves of one. A cut of colluders moves it
+ * nearer, but for chance; the value was not tuned. */
 #define RFI_MREF_TOGETHER_AWAY 0.5
 /* Members are at most so many times younger than a typical sender, or than the longest window is long: who has its weight is judged. */
 #define RFI_MREF_TOGETHER_AGE 4.0
