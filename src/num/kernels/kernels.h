@@ -15,7 +15,7 @@
 /* Most coordinates a span may have. */
 #define RFI_SPAN_MAX 4096
 /* Bytes of scratch for n rows: so many columns of vectors of the widest kind. */
-#define RFI_SPAN_COLUMNS 8
+#define RFI_SPAN_COLUMNS 9
 #define RFI_SPAN_SCRATCH(n) ((size_t)(RFI_SPAN_COLUMNS * (n)) * 64)
 
 /* Products that a sum in single precision takes one after the other. */

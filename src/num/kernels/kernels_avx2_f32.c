@@ -4,7 +4,6 @@
 #if defined(__x86_64__)
 
 #define REAL_IS_FLOAT
-#define INTEGER_KEYS
 #define ISA "avx2"
 #define NAME(kernel) kernel##_avx2_f32
 #define KERNELS rfi_kernels_avx2_f32

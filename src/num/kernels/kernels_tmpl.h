@@ -89,6 +89,7 @@ KERNEL vec midpoint(vec a, vec b)
 #include "num/kernels/order_trust_tmpl.h"
 #include "num/kernels/order_rules_tmpl.h"
 #include "num/kernels/order_weights_tmpl.h"
+#include "num/kernels/mest_wait_tmpl.h"
 #include "num/kernels/mest_solve_tmpl.h"
 #include "num/kernels/gram_tmpl.h"
 #include "num/kernels/residual_tmpl.h"

@@ -7,11 +7,11 @@
 typedef struct mest_lanes {
     middle m0;
     vec r, inverse; /* inverse is 0 where the scale is too small: all u are then 0 and t stays 0 */
-    vec t;
-    mask hard; /* for the scalar rule */
-    mask dead; /* no usable scale: the result is the median */
-    mask flat; /* lanes that ended where the slope is small: rounding moves the solution there */
-    mask open; /* lanes that still move */
+    mask hard;      /* for the scalar rule */
+    mask dead;      /* no usable scale: the result is the median */
+    mask open;      /* lanes that still move */
+    vec t;          /* the solution, 0 in dead lanes */
+    mask flat;      /* lanes that ended where the slope is small: rounding moves the solution there */
 } mest_lanes;
 
 /* The options in all lanes, and what decides whether a lane is settled, in units of r. */
@@ -64,20 +64,17 @@ KERNEL vec scaled_place(const vec *column, ptrdiff_t n, ptrdiff_t i, const mest_
     return i < n / 2 ? v_sub(v_set(0), size) : size;
 }
 
-/* A group from its sorted column; sum: of the column. */
-KERNEL mest_lanes start_lanes(const vec *column, ptrdiff_t n, vec sum, ptrdiff_t lanes, const mest_limits *limits)
+/* A group from its sorted column; sum: of the column. All but t and flat. */
+KERNEL void start_lanes(mest_lanes *q, const vec *column, ptrdiff_t n, vec sum, ptrdiff_t lanes,
+                        const mest_limits *limits)
 {
-    mest_lanes q;
-    q.m0 = middle_of(column, n);
-    q.hard = m_and(m_or(not_finite(sum), too_large(column[0], column[n - 1])), m_first(lanes));
-    vec s = v_max(v_mul(median_distance(column, n, q.m0), limits->mad_factor), limits->floor);
-    q.dead = v_less(s, v_set(16 * REAL_MIN));
-    q.r = v_mul(s, limits->c);
-    q.inverse = v_select(q.dead, v_set(0), v_div(v_set(1), q.r));
-    q.t = v_set(0);
-    q.flat = m_first(0);
-    q.open = m_andnot(m_andnot(m_first(lanes), q.dead), q.hard);
-    return q;
+    q->m0 = middle_of(column, n);
+    q->hard = m_and(m_or(not_finite(sum), too_large(column[0], column[n - 1])), m_first(lanes));
+    vec s = v_max(v_mul(median_distance(column, n, q->m0), limits->mad_factor), limits->floor);
+    q->dead = v_less(s, v_set(16 * REAL_MIN));
+    q->r = v_mul(s, limits->c);
+    q->inverse = v_select(q->dead, v_set(0), v_div(v_set(1), q->r));
+    q->open = m_andnot(m_andnot(m_first(lanes), q->dead), q->hard);
 }
 
 /* m0 + t r, between the least and the greatest value. */

@@ -3,7 +3,8 @@
  * Tukey's psi is the quintic d - 2 d^3 + d^5 on |d| < 1. As long as the same values are active (|d| < 1), the sum of psi is therefore a
  * polynomial in t whose coefficients are the power sums p_j = sum u^j, j = 0..5: one pass over the column, then Newton's method on that
  * polynomial, at a cost that does not depend on n. Afterwards each lane is checked: same active values at the solution, steps short, slope
- * healthy. Lanes that fail the check are solved value by value (mest_values_tmpl.h). */
+ * healthy. Lanes that fail it because other values are active at the solution, or because it is still far, are tried again from there with
+ * the values that are active now. Those that fail otherwise, or twice, are solved value by value (mest_values_tmpl.h). */
 
 typedef struct powers {
     vec p[6];       /* sums of a u^j over the active values, j = 0..5 */
@@ -55,31 +56,39 @@ KERNEL value_pair pair_at(const vec *column, ptrdiff_t n, ptrdiff_t i, const mes
     return (value_pair){a, b};
 }
 
-KERNEL bool all_active(value_pair pair)
+/* |u - t| < 1 of a pair: where its |u| is below these. */
+KERNEL value_pair edges_at(vec t)
 {
-    return m_all(v_less(v_max(pair.a, pair.b), v_set(1)));
+    return (value_pair){v_sub(v_set(1), t), v_add(v_set(1), t)};
 }
 
-KERNEL void add_masked(powers *sums, value_pair pair)
+KERNEL bool all_active(value_pair pair, value_pair edges)
 {
-    vec a = active_part(sums, pair.a, v_less(pair.a, v_set(1)), 0);
-    vec b = active_part(sums, pair.b, v_less(pair.b, v_set(1)), 1);
+    return m_all(m_and(v_less(pair.a, edges.a), v_less(pair.b, edges.b)));
+}
+
+KERNEL void add_masked(powers *sums, value_pair pair, value_pair edges)
+{
+    vec a = active_part(sums, pair.a, v_less(pair.a, edges.a), 0);
+    vec b = active_part(sums, pair.b, v_less(pair.b, edges.b), 1);
     add_powers(sums->p, a, b);
 }
 
-/* Of a sorted column with equal weights, from both ends inwards; once all lanes are active no masks are needed, only the edges are
- * noted once more. Always the same order of additions, whatever the other lanes do. The middle of an odd number is the median: 0. */
-KERNEL powers powers_of_column(const vec *column, ptrdiff_t n, const mest_lanes *q)
+/* Of a sorted column with equal weights, of the values that are active at t, from both ends inwards; once all lanes are active no masks
+ * are needed, only the edges are noted once more. Always the same order of additions, whatever the other lanes do. The middle of an odd
+ * number is the median: 0. */
+KERNEL powers powers_of_column(const vec *column, ptrdiff_t n, const mest_lanes *q, vec t)
 {
     powers sums = no_powers();
+    value_pair edges = edges_at(t);
     vec half = v_mul(q->m0.half, q->inverse);
     ptrdiff_t pairs = n / 2;
     ptrdiff_t i = 0;
     value_pair pair = pair_at(column, n, 0, q, half);
     do { /* the outermost pair is often active in some lanes only: not worth a guess */
-        add_masked(&sums, pair);
+        add_masked(&sums, pair, edges);
         pair = pair_at(column, n, ++i, q, half);
-    } while (i < pairs && !all_active(pair));
+    } while (i < pairs && !all_active(pair, edges));
     sums.inside[0] = i < pairs ? v_max(sums.inside[0], pair.a) : sums.inside[0];
     sums.inside[1] = i < pairs ? v_max(sums.inside[1], pair.b) : sums.inside[1];
     sums.p[0] = v_add(sums.p[0], v_set((real)(n - 2 * i)));
@@ -91,14 +100,15 @@ KERNEL powers powers_of_column(const vec *column, ptrdiff_t n, const mest_lanes 
     return sums;
 }
 
-/* The same for a constant n of at least 4, without loops. */
+/* The same at t = 0 for a constant n of at least 4, without loops. */
 KERNEL powers powers_of_short_column(const vec *column, ptrdiff_t n, const mest_lanes *q)
 {
     powers sums = no_powers();
+    value_pair edges = edges_at(v_set(0));
     vec half = v_mul(q->m0.half, q->inverse);
     value_pair pair = pair_at(column, n, 1, q, half);
-    add_masked(&sums, pair_at(column, n, 0, q, half));
-    if (all_active(pair)) {
+    add_masked(&sums, pair_at(column, n, 0, q, half), edges);
+    if (all_active(pair, edges)) {
         sums.inside[0] = v_max(sums.inside[0], pair.a);
         sums.inside[1] = v_max(sums.inside[1], pair.b);
         sums.p[0] = v_add(sums.p[0], v_set((real)(n - 2)));
@@ -110,7 +120,7 @@ KERNEL powers powers_of_short_column(const vec *column, ptrdiff_t n, const mest_
     } else {
         UNROLL
         for (ptrdiff_t i = 1; i < n / 2; i++) {
-            add_masked(&sums, pair_at(column, n, i, q, half));
+            add_masked(&sums, pair_at(column, n, i, q, half), edges);
         }
         sums.p[0] = v_add(sums.p[0], v_set((real)(n % 2)));
     }
@@ -161,31 +171,27 @@ typedef struct quintic {
     vec c[6];
     vec p2;        /* for sum z = p0 - p2 + 2 p1 t - p0 t^2, with p1 = c4 / 5 and p0 = -c5 */
     vec low, high; /* between them the same values are active, and t is at most one scale */
+    mask rejects;  /* lanes with inactive values */
     vec step, t;
     mask healthy; /* so far */
-    mask rejects; /* lanes with inactive values */
 } quintic;
 
-KERNEL quintic quintic_of(const powers *sums, const mest_limits *limits)
+/* All but step, t and healthy. */
+KERNEL void quintic_of(quintic *f, const powers *sums, const mest_limits *limits)
 {
     const vec *p = sums->p;
     vec one = v_set(1);
-    quintic f;
-    f.c[0] = v_add(v_fnma(v_set(2), p[3], p[1]), p[5]);
-    f.c[1] = v_fnma(v_set(5), p[4], v_fma(v_set(6), p[2], v_sub(v_set(0), p[0])));
-    f.c[2] = v_fma(v_set(10), p[3], v_mul(v_set(-6), p[1]));
-    f.c[3] = v_fma(v_set(-10), p[2], v_add(p[0], p[0]));
-    f.c[4] = v_mul(v_set(5), p[1]);
-    f.c[5] = v_sub(v_set(0), p[0]);
-    f.p2 = p[2];
+    f->c[0] = v_add(v_fnma(v_set(2), p[3], p[1]), p[5]);
+    f->c[1] = v_fnma(v_set(5), p[4], v_fma(v_set(6), p[2], v_sub(v_set(0), p[0])));
+    f->c[2] = v_fma(v_set(10), p[3], v_mul(v_set(-6), p[1]));
+    f->c[3] = v_fma(v_set(-10), p[2], v_add(p[0], p[0]));
+    f->c[4] = v_mul(v_set(5), p[1]);
+    f->c[5] = v_sub(v_set(0), p[0]);
+    f->p2 = p[2];
     /* inside[0] < 1 - t < outside[0] and inside[1] < 1 + t < outside[1] */
-    f.low = v_max(v_max(v_sub(sums->inside[1], one), v_sub(one, sums->outside[0])), v_sub(v_set(0), limits->longest));
-    f.high = v_min(v_min(v_sub(one, sums->inside[0]), v_sub(sums->outside[1], one)), limits->longest);
-    f.healthy = m_first(LANES);
-    f.rejects = sums->rejects;
-    f.step = v_set(0);
-    f.t = v_set(0);
-    return f;
+    f->low = v_max(v_max(v_sub(sums->inside[1], one), v_sub(one, sums->outside[0])), v_sub(v_set(0), limits->longest));
+    f->high = v_min(v_min(v_sub(one, sums->inside[0]), v_sub(sums->outside[1], one)), limits->longest);
+    f->rejects = sums->rejects;
 }
 
 /* Sum of z at t: a parabola. */
@@ -197,9 +203,9 @@ KERNEL vec sum_of_z(const quintic *f, vec t)
 
 /* Whether the guard of src/num/mest.c would let the step be: the slope is more than half the weight, sum b. With slope = 5 sum b - 4 sum z
  * this reads 9 slope > 4 sum z. derivative = -slope. */
-KERNEL void check_slope(quintic *f, vec derivative, vec z)
+KERNEL mask healthy_slope(vec derivative, vec z)
 {
-    f->healthy = m_and(f->healthy, v_less(v_fma(v_set(9), derivative, v_mul(v_set(4), z)), v_set(0)));
+    return v_less(v_fma(v_set(9), derivative, v_mul(v_set(4), z)), v_set(0));
 }
 
 /* g'(t), and g(t) into *value. */
@@ -220,7 +226,7 @@ KERNEL void newton_step(quintic *f, bool is_last, const mest_limits *limits)
     vec value;
     vec derivative = derivative_at(f, f->t, &value);
     if (is_last) { /* rounding moves the solution by some ulp(1) / slope, in units of r = c s: that must vanish beside s */
-        check_slope(f, derivative, sum_of_z(f, f->t));
+        f->healthy = m_and(f->healthy, healthy_slope(derivative, sum_of_z(f, f->t)));
         f->healthy = m_and(f->healthy, v_less(derivative, v_mul(limits->slope, f->c[5])));
     }
     f->step = v_quotient(value, derivative);
@@ -228,19 +234,22 @@ KERNEL void newton_step(quintic *f, bool is_last, const mest_limits *limits)
 }
 
 #ifdef REAL_IS_FLOAT
-enum { NEWTON_STEPS = 3 };
+enum { NEWTON_STEPS = 3, STEPS_AGAIN = 2 };
 #else
-enum { NEWTON_STEPS = 4 };
+enum { NEWTON_STEPS = 4, STEPS_AGAIN = 3 };
 #endif
 
 /* Groups are solved side by side: alone each is a long chain of operations that wait for each other. */
 KERNEL void newton(quintic *f, int groups, const mest_limits *limits)
 {
+    UNROLL
     for (int g = 0; g < groups; g++) { /* the first step, from 0 */
-        check_slope(&f[g], f[g].c[1], v_sub(v_sub(v_set(0), f[g].c[5]), f[g].p2));
+        f[g].healthy = healthy_slope(f[g].c[1], v_sub(v_sub(v_set(0), f[g].c[5]), f[g].p2));
         f[g].t = v_sub(v_set(0), v_quotient(f[g].c[0], f[g].c[1]));
     }
+    UNROLL
     for (int step = 1; step < NEWTON_STEPS; step++) {
+        UNROLL
         for (int g = 0; g < groups; g++) {
             newton_step(&f[g], step == NEWTON_STEPS - 1, limits);
         }
@@ -253,6 +262,25 @@ KERNEL mask settled(const quintic *f, const mest_limits *limits)
 {
     mask inside = m_and(v_less(f->low, f->t), v_less(f->t, f->high));
     return m_and(m_and(f->healthy, inside), v_less(v_abs(f->step), limits->last));
+}
+
+/* Lanes that have come to a place from where a second try is worth while: nothing was bent and the median is not far. */
+KERNEL mask promising(const quintic *f, const mest_limits *limits)
+{
+    return m_and(f->healthy, v_less(v_abs(f->t), limits->longest));
+}
+
+/* The second try, from t on. */
+static __attribute__((noinline)) void try_again(const vec *column, ptrdiff_t n, const mest_lanes *q,
+                                                const mest_limits *limits, vec t, quintic *f)
+{
+    powers sums = powers_of_column(column, n, q, t);
+    quintic_of(f, &sums, limits);
+    f->t = t;
+    f->healthy = m_first(LANES);
+    for (int step = 0; step < STEPS_AGAIN; step++) {
+        newton_step(f, true, limits);
+    }
 }
 
 /* sum b at the solution: slope = 5 sum b - 4 sum z. */

@@ -68,12 +68,13 @@ static void finish_trust(const rfi_span *span, trust_sums *sums, rfi_kernel_repo
     }
 }
 
-/* Counts the lanes in which a row has no share, and marks their coordinates if that is wanted. */
-KERNEL void note_none(rfi_kernel_report *report, ptrdiff_t l, ptrdiff_t at, unsigned bits)
+/* Counts the lanes in which a row has no share, a bit each from `at` on, and marks their coordinates if that is wanted. Without a
+ * branch: whether there are any is hard to foresee. */
+KERNEL void note_none(rfi_kernel_report *report, ptrdiff_t l, ptrdiff_t at, uint64_t bits)
 {
-    report->rejected[l] += __builtin_popcount(bits);
+    report->rejected[l] += __builtin_popcountll(bits);
     for (; bits && report->none; bits &= bits - 1) {
-        report->none[l * report->stride + at + __builtin_ctz(bits)] = 1;
+        report->none[l * report->stride + at + __builtin_ctzll(bits)] = 1;
     }
 }
 
@@ -87,7 +88,7 @@ KERNEL vec trust_of(vec x, const trust_terms *g, int family, bool rejects, unsig
     }
     vec z = v_max(v_fnma(d, d, v_set(1)), v_set(0));
     if (rejects) {
-        *none = m_bits(m_andnot(g->counted, v_less(v_set(0), z)));
+        *none = m_bits(m_and(g->counted, v_equal(z, v_set(0))));
     }
     return v_mul(z, z);
 }
@@ -99,14 +100,16 @@ KERNEL void add_trust(const rfi_span *span, ptrdiff_t at, int groups, ptrdiff_t 
     const row *rows = (const row *)span->rows;
     for (ptrdiff_t l = 0; l < span->n; l++) {
         vec sum = share[l];
+        uint64_t bits = 0;
         UNROLL
         for (int g = 0; g < groups; g++) {
             unsigned none = 0;
             vec x = load_lanes(rows[l], at + g * LANES, lanes);
             sum = v_fma(trust_of(x, &terms[g], family, rejects, &none), terms[g].factor, sum);
-            if (rejects && none) {
-                note_none(report, l, at + g * LANES, none);
-            }
+            bits |= (uint64_t)none << g * LANES;
+        }
+        if (rejects) {
+            note_none(report, l, at, bits);
         }
         share[l] = sum;
     }

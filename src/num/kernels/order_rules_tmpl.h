@@ -8,10 +8,7 @@ static ptrdiff_t NAME(median)(const rfi_span *span, int kind, rfi_kernel_report 
     ptrdiff_t listed = 0;
     ptrdiff_t first = kind == 2 ? n / 2 : (n - 1) / 2; /* the ranks that make the result */
     ptrdiff_t last = kind == 1 ? (n - 1) / 2 : n / 2;
-    trust_sums sums = {0};
-    if (report->share) {
-        sums = rank_sums(span);
-    }
+    rank_trust trust = rank_trust_of(span, report, first, last + 1);
     for (ptrdiff_t at = 0; at < span->count; at += LANES) {
         ptrdiff_t lanes = lanes_at(span, at);
         mask hard = not_finite(load_middle((const row *)span->rows, n, at, lanes, column, &a));
@@ -25,11 +22,11 @@ static ptrdiff_t NAME(median)(const rfi_span *span, int kind, rfi_kernel_report 
             listed = list_hard(span, at, hard, listed);
         }
         if (report->share) {
-            trust_order(span, at, lanes, column[first], column[last], first, last + 1, hard, &sums, report);
+            trust_order(span, at, lanes, column[first], column[last], hard, &trust, report);
         }
     }
     if (report->share) {
-        finish_units(span, &sums, report, 1 / (double)(last - first + 1));
+        finish_order(span, &trust, report);
     }
     return listed;
 }
@@ -42,10 +39,7 @@ static ptrdiff_t NAME(trimmed)(const rfi_span *span, ptrdiff_t f, rfi_kernel_rep
     ptrdiff_t n = span->n;
     ptrdiff_t listed = 0;
     vec factor = v_set((real)(1 / (double)(n - 2 * f)));
-    trust_sums sums = {0};
-    if (report->share) {
-        sums = rank_sums(span);
-    }
+    rank_trust trust = rank_trust_of(span, report, f, n - f);
     for (ptrdiff_t at = 0; at < span->count; at += LANES) {
         ptrdiff_t lanes = lanes_at(span, at);
         mask hard = not_finite(load_sorted((const row *)span->rows, n, at, lanes, column, &a));
@@ -62,11 +56,11 @@ static ptrdiff_t NAME(trimmed)(const rfi_span *span, ptrdiff_t f, rfi_kernel_rep
             listed = list_hard(span, at, hard, listed);
         }
         if (report->share) {
-            trust_order(span, at, lanes, column[f], column[n - 1 - f], f, n - f, hard, &sums, report);
+            trust_order(span, at, lanes, column[f], column[n - 1 - f], hard, &trust, report);
         }
     }
     if (report->share) {
-        finish_units(span, &sums, report, 1 / (double)(n - 2 * f));
+        finish_order(span, &trust, report);
     }
     return listed;
 }

@@ -1,7 +1,8 @@
 /* Shares of the rows in a mean of order statistics, equal weights, added up over the coordinates of a span. Part of kernels_tmpl.h.
  *
  * The ranks first .. last - 1 of a column count, one unit each. Values that tie at the first or the last of them divide the ranks that are left
- * for them, as the scalar rules have it. */
+ * for them, as the scalar rules have it. Without such ties, the usual case, a value has one unit between the ends and none outside: then
+ * it is enough to count those outside, some groups at a time. */
 
 typedef struct rank_ends {
     vec low, high;           /* the values at the first and the last rank */
@@ -79,11 +80,105 @@ static void finish_units(const rfi_span *span, trust_sums *sums, rfi_kernel_repo
     }
 }
 
-/* The trust of one group of the median or the trimmed mean. */
-KERNEL void trust_order(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, vec low, vec high, ptrdiff_t first,
-                        ptrdiff_t last, mask hard, trust_sums *sums, rfi_kernel_report *report)
+/* ---- the median and the trimmed mean: groups are collected and counted together ---- */
+
+enum { RANK_GROUPS = 4 };
+
+typedef struct rank_trust {
+    trust_sums sums;       /* of groups with ties */
+    ptrdiff_t first, last; /* ranks that count */
+    int64_t *outside;      /* n: lanes of groups without ties, outside the ends */
+    int32_t *now;          /* n: the same of the groups at hand */
+    int64_t counted;       /* lanes of groups without ties */
+    ptrdiff_t at;          /* the groups at hand: the first one's coordinate */
+    int groups;            /* how many */
+    rank_ends ends[RANK_GROUPS];
+} rank_trust;
+
+/* Room behind what the rules of order statistics and rank_sums use. */
+static rank_trust rank_trust_of(const rfi_span *span, const rfi_kernel_report *report, ptrdiff_t first, ptrdiff_t last)
 {
-    rank_ends ends = rank_ends_of(span, at, lanes, low, high, first, last);
-    ends.counted = m_andnot(m_first(lanes), hard);
-    trust_ranks(span, at, lanes, &ends, sums, report);
+    rank_trust trust = {.first = first, .last = last};
+    if (report->share) {
+        trust.sums = rank_sums(span);
+        trust.outside = (int64_t *)(void *)((char *)span->scratch + (RFI_SPAN_COLUMNS - 1) * span->n * 64);
+        trust.now = (int32_t *)(void *)(trust.outside + span->n);
+        memset(trust.outside, 0, (size_t)span->n * sizeof *trust.outside);
+    }
+    return trust;
+}
+
+/* Counts the values outside the ends, of each row and of all. */
+KERNEL int64_t count_outside(const rfi_span *span, const rank_trust *trust, int groups, ptrdiff_t lanes)
+{
+    const row *rows = (const row *)span->rows;
+    int64_t all = 0;
+    for (ptrdiff_t l = 0; l < span->n; l++) {
+        uint64_t bits = 0;
+        UNROLL
+        for (int g = 0; g < groups; g++) {
+            const rank_ends *e = &trust->ends[g];
+            vec x = load_lanes(rows[l], trust->at + g * LANES, lanes);
+            mask outside = m_and(m_or(v_less(x, e->low), v_less(e->high, x)), e->counted);
+            bits |= (uint64_t)m_bits(outside) << g * LANES;
+        }
+        trust->now[l] = __builtin_popcountll(bits);
+        all += trust->now[l];
+    }
+    return all;
+}
+
+/* The groups at hand. In every lane at least last - first values are not outside; if there are no more in any, nothing ties. */
+KERNEL void trust_at_hand(const rfi_span *span, rank_trust *trust, int groups, ptrdiff_t lanes,
+                          rfi_kernel_report *report)
+{
+    int64_t counted = 0;
+    for (int g = 0; g < groups; g++) {
+        counted += __builtin_popcount(m_bits(trust->ends[g].counted));
+    }
+    int64_t outside = report->none ? -1 : count_outside(span, trust, groups, lanes);
+    if (outside == counted * (span->n - (trust->last - trust->first))) {
+        trust->counted += counted;
+        for (ptrdiff_t l = 0; l < span->n; l++) {
+            trust->outside[l] += trust->now[l];
+        }
+        return;
+    }
+    for (int g = 0; g < groups; g++) {
+        const rank_ends *e = &trust->ends[g];
+        ptrdiff_t at = trust->at + g * LANES;
+        rank_ends ends = rank_ends_of(span, at, lanes, e->low, e->high, trust->first, trust->last);
+        ends.counted = e->counted;
+        trust_ranks(span, at, lanes, &ends, &trust->sums, report);
+    }
+}
+
+/* A group more: the values at the ends of its ranks, and its hard lanes. */
+KERNEL void trust_order(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, vec low, vec high, mask hard,
+                        rank_trust *trust, rfi_kernel_report *report)
+{
+    trust->at = trust->groups ? trust->at : at;
+    trust->ends[trust->groups++] = (rank_ends){low, high, low, high, m_andnot(m_first(lanes), hard)};
+    if (trust->groups == RANK_GROUPS && lanes == LANES) {
+        trust->groups = 0;
+        trust_at_hand(span, trust, RANK_GROUPS, LANES, report);
+    } else if (at + LANES >= span->count) {
+        int groups = trust->groups;
+        trust->groups = 0;
+        for (int g = 0; g < groups; g++) {
+            trust->ends[0] = trust->ends[g];
+            trust->at = at - (groups - 1 - g) * LANES;
+            trust_at_hand(span, trust, 1, lanes_at(span, trust->at), report);
+        }
+    }
+}
+
+static void finish_order(const rfi_span *span, rank_trust *trust, rfi_kernel_report *report)
+{
+    double unit = 1 / (double)(trust->last - trust->first);
+    finish_units(span, &trust->sums, report, unit);
+    for (ptrdiff_t l = 0; l < span->n; l++) {
+        report->share[l] += unit * (double)(trust->counted - trust->outside[l]);
+        report->rejected[l] += trust->outside[l];
+    }
 }

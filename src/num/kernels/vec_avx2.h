@@ -270,40 +270,4 @@ KERNEL void v_prefetch(const void *p)
     _mm_prefetch(p, _MM_HINT_T1);
 }
 
-#ifdef INTEGER_KEYS
-/* Keys: the bits as integers, those of negative numbers turned over. */
-typedef __m256i key;
-
-KERNEL key k_of(vec a)
-{
-    __m256i bits = _mm256_castps_si256(a);
-    return _mm256_xor_si256(bits, _mm256_srli_epi32(_mm256_srai_epi32(bits, 31), 1));
-}
-
-KERNEL vec k_value(key a)
-{
-    return _mm256_castsi256_ps(_mm256_xor_si256(a, _mm256_srli_epi32(_mm256_srai_epi32(a, 31), 1)));
-}
-
-KERNEL key k_min(key a, key b)
-{
-    return _mm256_min_epi32(a, b);
-}
-
-KERNEL key k_max(key a, key b)
-{
-    return _mm256_max_epi32(a, b);
-}
-
-KERNEL vec v_min_positive(vec a, vec b)
-{
-    return _mm256_castsi256_ps(k_min(_mm256_castps_si256(a), _mm256_castps_si256(b)));
-}
-
-KERNEL vec v_max_positive(vec a, vec b)
-{
-    return _mm256_castsi256_ps(k_max(_mm256_castps_si256(a), _mm256_castps_si256(b)));
-}
-#else
 #include "num/kernels/float_keys_tmpl.h"
-#endif
