@@ -238,6 +238,13 @@ static reef_status get(const rfi_merge *merge, rfi_block *block, ptrdiff_t row, 
     return REEF_OK;
 }
 
+/* 16-bit numbers by vector code; false: not here, or of another type. */
+static bool widen_fast(rfi_type type, const void *raw, ptrdiff_t count, float *to)
+{
+    return (type == RFI_F16 && rfi_halves_widen(raw, count, to)) ||
+           (type == RFI_BF16 && rfi_bf16_widen(raw, count, to));
+}
+
 /* Elements of one file's tensor; *found: where they are, `to` or a place that is not written to. */
 static reef_status read_row(rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, ptrdiff_t m,
                             ptrdiff_t count, bool as_numbers, void *to, const void **found, reef_error *error)
@@ -259,8 +266,7 @@ static reef_status read_row(rfi_merge *merge, rfi_block *block, ptrdiff_t row, c
     }
     if (!plain && merge->dtype == REEF_F64) {
         rfi_widen_to_f64(tensor->type, raw, count, to);
-    } else if (!plain &&
-               !(tensor->type == RFI_F16 && rfi_halves_widen((const uint16_t *)(const void *)raw, count, to))) {
+    } else if (!plain && !widen_fast(tensor->type, raw, count, to)) {
         rfi_widen_to_f32(tensor->type, raw, count, to);
     }
     atomic_fetch_add_explicit(&merge->done, (long long)size, memory_order_relaxed);
@@ -413,7 +419,8 @@ reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor
     }
     if (!plain && merge->dtype == REEF_F64) {
         rfi_narrow_from_f64(t->type, (const double *)(const void *)block->out, count, raw);
-    } else if (!plain) {
+    } else if (!plain && !(t->type == RFI_BF16 &&
+                           rfi_bf16_narrow((const float *)(const void *)block->out, count, (uint16_t *)(void *)raw))) {
         rfi_narrow_from_f32(t->type, (const float *)(const void *)block->out, count, raw);
     }
     if (model->swapped && width > 1) {

@@ -45,8 +45,33 @@ static void any_count(void **state)
     }
 }
 
+/* bfloat16: all of them, and single precision near all of them, ties and NaN included; bit by bit. */
+static void brain_floats(void **state)
+{
+    static const uint32_t below[] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
+    static uint16_t narrow[ALL + 8];
+    static uint16_t want[ALL];
+    (void)state;
+    for (ptrdiff_t shift = 0; shift < 8; shift++) {
+        for (int i = 0; i < ALL; i++) {
+            uint32_t bits = (uint32_t)i << 16 | below[((ptrdiff_t)i + shift) % COUNT(below)];
+            half[i + shift] = (uint16_t)i;
+            memcpy(&plain[i], &bits, sizeof bits);
+        }
+        if (!rfi_bf16_narrow(plain + shift, ALL - shift, narrow + shift)) {
+            skip();
+        }
+        rfi_narrow_bf16(plain + shift, ALL - shift, want);
+        assert_memory_equal(narrow + shift, want, (size_t)(ALL - shift) * sizeof *want);
+        assert_true(rfi_bf16_widen(half + shift, ALL - shift, fast + shift));
+        rfi_widen_bf16(half + shift, ALL - shift, plain);
+        assert_memory_equal(fast + shift, plain, (size_t)(ALL - shift) * sizeof *plain);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_numbers), cmocka_unit_test(any_count)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_numbers), cmocka_unit_test(any_count),
+                                       cmocka_unit_test(brain_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Half precision to single by the processor's own instruction. io/half.c is the definition; it takes several times as long. */
+/* Half precision to single by the processor's own instruction, and bfloat16 to single and back. io/half.c is the definition; it takes several times
+ * as long. */
 #ifndef RFI_NUM_KERNELS_HALVES_H
 #define RFI_NUM_KERNELS_HALVES_H
 
@@ -10,7 +11,13 @@
  * those that signal change. */
 bool rfi_halves_widen(const uint16_t *half, ptrdiff_t count, float *out);
 
-/* With F16C, which the caller has made sure of. */
+/* The same for bfloat16, to single and back, in every bit as io/half.c has it. */
+bool rfi_bf16_widen(const uint16_t *half, ptrdiff_t count, float *out);
+bool rfi_bf16_narrow(const float *number, ptrdiff_t count, uint16_t *out);
+
+/* With AVX2, and the first with F16C, which the caller has made sure of. */
 void rfi_halves_widen_avx2(const uint16_t *half, ptrdiff_t count, float *out);
+void rfi_bf16_widen_avx2(const uint16_t *half, ptrdiff_t count, float *out);
+void rfi_bf16_narrow_avx2(const float *number, ptrdiff_t count, uint16_t *out);
 
 #endif
