@@ -76,6 +76,15 @@ static void enter(rfi_rounds *rounds, rfi_phase phase, double now)
     rounds->began = now;
 }
 
+/* Goes to the round where the others are, if that is a later one. */
+static void follow(rfi_rounds *rounds, int64_t claimed)
+{
+    uint64_t round = claimed > (int64_t)rounds->round ? (uint64_t)claimed : rounds->round;
+    rounds->skipped += round - rounds->round;
+    rounds->round = round;
+    rfi_window_advance(rounds->window, rounds->round);
+}
+
 static rfi_action gather(rfi_rounds *rounds, double now)
 {
     if (due(&rounds->hello_at, now, hello_seconds)) {
@@ -92,10 +101,7 @@ static rfi_action gather(rfi_rounds *rounds, double now)
         return wait_until(enough ? fmin(until, patience) : until);
     }
     if (claimed > (int64_t)rounds->round + rounds->window->setup.stale || (rounds->outdated && claimed >= 0)) {
-        uint64_t round = claimed > (int64_t)rounds->round ? (uint64_t)claimed : rounds->round;
-        rounds->skipped += round - rounds->round;
-        rounds->round = round;
-        rfi_window_advance(rounds->window, rounds->round);
+        follow(rounds, claimed);
         enter(rounds, RFI_PHASE_ADOPT, now);
         rounds->ask_at = now;
     } else {
@@ -123,11 +129,16 @@ static rfi_action adopt(rfi_rounds *rounds, double now)
     if (due(&rounds->ask_at, now, ask_seconds)) {
         return act(RFI_ACT_ASK, rounds);
     }
+    int64_t claimed = rfi_window_claimed(rounds->window);
+    if (claimed > (int64_t)rounds->round + rounds->window->setup.stale) {
+        follow(rounds, claimed); /* they have gone on, and their older models may be gone */
+    }
     double end = rounds->began + rounds->setup.deadline;
-    if (now < end && !all_rows(rounds)) {
+    bool enough = is_quorum(rounds, rfi_window_weight(rounds->window, rounds->round, false));
+    if (now < end && !(enough && all_rows(rounds))) { /* some may not have been heard of yet */
         return wait_until(fmin(rounds->ask_at, end));
     }
-    if (is_quorum(rounds, rfi_window_weight(rounds->window, rounds->round, false))) {
+    if (enough) {
         return act(RFI_ACT_ADOPT, rounds);
     }
     enter(rounds, RFI_PHASE_READY, now);

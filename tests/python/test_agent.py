@@ -144,6 +144,29 @@ def test_overlap_restart_and_misuse():
     assert reef.swarm(play, agents=4, count=3, rule="median", malicious=0.2) == [[1, True]] * 4
 
 
+def test_who_comes_late_takes_the_model_of_the_others():
+    """An agent that begins when the others are far ahead gets what they have, and goes on in their round."""
+    def play(agent, k):
+        begun, done = (Path(agent.run).parent / name for name in ("begun", "done"))
+        if k == 3:
+            while not begun.exists():
+                time.sleep(0.02)
+            model = agent.join(np.zeros(4, np.float32))
+            found = model.tolist()
+            model, report = agent.exchange(model)
+            done.touch()
+            return [found, report.round > 2]
+        while not done.exists():
+            time.sleep(0.2)  # as long as training takes
+            _, report = agent.exchange(np.full(4, 7, np.float32))
+            if report.round >= 5:
+                begun.touch()
+        return "there before"
+
+    late = [[7.0] * 4, True]
+    assert reef.swarm(play, agents=4, count=4, rule="median", malicious=0.3, deadline=2) == ["there before"] * 3 + [late]
+
+
 def test_ctrl_c_ends_a_wait():
     """A signal gets through to an agent that waits for neighbours who do not come."""
     def play(agent, k):
