@@ -20,7 +20,8 @@ endfunction()
 set(reef_server_tests net.agent net.link_nats net.hostile net.strangers)
 
 # Tests of many processor seconds: ctest begins with them, so that none is left alone at the end.
-set(reef_long_tests agg.tables graph.allocation kernels.bits kernels.gram kernels.oracle learn.mref_figures net.rounds)
+set(reef_long_tests agg.tables graph.allocation kernels.bits kernels.gram kernels.oracle kernels.report learn.large learn.mref_figures
+    net.rounds)
 
 # Registers a test. Those of reef_thread_tests get the label `threads`: the ones to run under ThreadSanitizer.
 function(reef_add_test name target timeout)
