@@ -19,6 +19,10 @@ endfunction()
 # Tests that start a real server: they run by `ctest -C server` alone (make test-net).
 set(reef_server_tests net.agent net.link_nats net.hostile net.strangers)
 
+# Tests of many processor seconds: ctest begins with them, so that none is left alone at the end.
+set(reef_long_tests agg.tables graph.allocation kernels.bits kernels.gram kernels.oracle kernels.report learn.large learn.mref_figures
+    net.rounds)
+
 # Registers a test. Those of reef_thread_tests get the label `threads`: the ones to run under ThreadSanitizer.
 function(reef_add_test name target timeout)
   if(name IN_LIST reef_server_tests)
@@ -28,6 +32,9 @@ function(reef_add_test name target timeout)
     add_test(NAME ${name} COMMAND ${target})
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} ENVIRONMENT "${reef_test_environment}")
+  if(name IN_LIST reef_long_tests)
+    set_tests_properties(${name} PROPERTIES COST 100)
+  endif()
   if(name IN_LIST reef_thread_tests)
     set_property(TEST ${name} APPEND PROPERTY LABELS threads)
     set_property(GLOBAL APPEND PROPERTY reef_thread_tests_found ${name})
@@ -176,7 +183,7 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
   mark_as_advanced(SPIN_EXECUTABLE)
   if(reef_net_found AND SPIN_EXECUTABLE AND NOT REEF_SANITIZE)
     add_test(NAME net.model COMMAND ${PROJECT_SOURCE_DIR}/tests/net/model.sh)
-    set_tests_properties(net.model PROPERTIES TIMEOUT 900)
+    set_tests_properties(net.model PROPERTIES TIMEOUT 900 COST 100)
   elseif(NOT REEF_SANITIZE)
     reef_leave_out("no spin or no libsodium here" net.model)
   endif()
