@@ -168,7 +168,7 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->rows_mixed = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(void *));
     w->used_weights = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->hard = rfi_arena_take(arena, fast ? RFI_SPAN_MAX : 0, 1, sizeof(int32_t));
-    w->scratch = rfi_arena_take(arena, fast ? RFI_SPAN_COLUMNS * k : 0, 64, 1);
+    w->scratch = rfi_arena_take(arena, fast ? k : 0, RFI_SPAN_COLUMNS * 64, 1);
     ptrdiff_t stride = plan->recalls ? plan->recall.chunk : RFI_GRAM_STRIDE;
     w->centred_rows = rfi_arena_take(arena, fast ? centred : 0, stride, sizeof(double));
     w->medians = rfi_arena_take(arena, fast && centred ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
