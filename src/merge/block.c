@@ -47,7 +47,7 @@ static void lay_out(const rfi_merge *merge, rfi_arena *arena, rfi_block *block)
     block->ahead = rfi_arena_take(arena, merge->rows, merge->ahead_bytes, 1);
     block->behind = (rfi_behind){.bytes = rfi_arena_take(arena, merge->behind_bytes, 1, 1)};
     for (ptrdiff_t l = 0; block->windows && l < merge->rows; l++) {
-        block->windows[l] = (rfi_window){0};
+        block->windows[l] = (rfi_read_window){0};
     }
     block->base = merge->base_of ? rfi_arena_take(arena, merge->row_bytes, 1, 1) : NULL;
     block->factors = rfi_arena_take(arena, merge->rows, merge->factor_numbers, sizeof(double));
@@ -218,11 +218,11 @@ static reef_status get(const rfi_merge *merge, rfi_block *block, ptrdiff_t row, 
     if (row < 0 || size > room / 2) {
         return rfi_reader_get(&shard->file, at, to, size, error);
     }
-    rfi_window *window = &block->windows[row];
+    rfi_read_window *window = &block->windows[row];
     unsigned char *bytes = block->ahead + (size_t)row * room;
     if (window->shard != shard || at < window->at || at + size > window->at + window->size) {
         size_t left = shard->file.size - at;
-        *window = (rfi_window){shard, at, left < room ? left : room};
+        *window = (rfi_read_window){shard, at, left < room ? left : room};
         reef_status status = rfi_reader_get(&shard->file, at, bytes, window->size, error);
         if (status != REEF_OK) {
             window->shard = NULL;

@@ -19,10 +19,10 @@
 #include <stdatomic.h>
 
 /* Bytes of a file that were read ahead. */
-typedef struct rfi_window {
+typedef struct rfi_read_window {
     const rfi_shard *shard; /* NULL: none */
     size_t at, size;
-} rfi_window;
+} rfi_read_window;
 
 /* Bytes of the result that are not written yet. */
 typedef struct rfi_behind {
@@ -33,16 +33,16 @@ typedef struct rfi_behind {
 
 /* Buffers of one worker. */
 typedef struct rfi_block {
-    const void **rows;    /* K: where each row's numbers of the block are; NULL for rows that are not read */
-    unsigned char *bytes; /* K x row_bytes */
-    unsigned char *raw;   /* row_bytes: numbers as a file has them */
-    unsigned char *out;   /* row_bytes */
-    rfi_window *windows;  /* K: small tensors that follow one another in a file are read together, into */
-    unsigned char *ahead; /* K x ahead_bytes */
-    rfi_behind behind;    /* the same for writing */
-    unsigned char *base;  /* row_bytes: numbers of the base model, if there is one */
-    double *factors;      /* K x factor_numbers: those of the pair that the worker is at */
-    ptrdiff_t pair;       /* which; -1: none */
+    const void **rows;        /* K: where each row's numbers of the block are; NULL for rows that are not read */
+    unsigned char *bytes;     /* K x row_bytes */
+    unsigned char *raw;       /* row_bytes: numbers as a file has them */
+    unsigned char *out;       /* row_bytes */
+    rfi_read_window *windows; /* K: small tensors that follow one another in a file are read together, into */
+    unsigned char *ahead;     /* K x ahead_bytes */
+    rfi_behind behind;        /* the same for writing */
+    unsigned char *base;      /* row_bytes: numbers of the base model, if there is one */
+    double *factors;          /* K x factor_numbers: those of the pair that the worker is at */
+    ptrdiff_t pair;           /* which; -1: none */
 } rfi_block;
 
 /* A plan for tensors of one length; 0: for several tensors. */
