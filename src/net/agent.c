@@ -416,7 +416,8 @@ void rfi_agent_deliver(rfi_agent *a, double seconds, const volatile sig_atomic_t
     double end = now + seconds;
     double look = now + look_seconds;
     rfi_node_state state = RFI_NODE_WAITING;
-    a->held = true;
+    bool held = a->held;
+    a->held = true; /* not to the next epoch before that */
     while (state != RFI_NODE_FAILED && !rfi_node_delivered(a->node) && now < end && !(stop && *stop)) {
         double until = now;
         bool ended = false;
@@ -428,6 +429,7 @@ void rfi_agent_deliver(rfi_agent *a, double seconds, const volatile sig_atomic_t
         rfi_nats_wait(a->nats, fmin(fmax(until - now, 0.01), 0.2));
         now = rfi_now();
     }
+    a->held = held;
 }
 
 bool rfi_agent_heard(const rfi_agent *a, const void **rows)

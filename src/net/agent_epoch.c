@@ -13,6 +13,7 @@
 #include "net/audit.h"
 #include "net/epoch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +22,8 @@
 static const double look_seconds = 1;
 static const double pass_on_seconds = 10;
 static const double complain_seconds = 60;
+/* How long the last model of an epoch may take to reach a broker. */
+static const double deliver_seconds = 3;
 
 /* ---- the file in force ---- */
 
@@ -138,8 +141,12 @@ reef_status rfi_epoch_resume(rfi_agent *a, reef_error *error)
         }
     }
     rfi_handout_start(&a->handout, a->malicious_at_least, rfi_now());
-    reef_status status = REEF_OK;
-    if (access(a->kept_file, F_OK) != 0 || rfi_runfile_load(NULL, a->kept_file, &kept, NULL) != REEF_OK) {
+    reef_status status =
+        access(a->kept_file, F_OK) == 0 ? rfi_runfile_load(NULL, a->kept_file, &kept, error) : REEF_E_FILE;
+    if (status == REEF_E_NOMEM) {
+        return status;
+    }
+    if (status != REEF_OK) {
         status = keep_file(a, error);
     } else if (memcmp(kept.id, a->file.id, sizeof kept.id) != 0 ||
                memcmp(kept.coordinator, a->file.coordinator, sizeof kept.coordinator) != 0) {
@@ -388,6 +395,9 @@ static void settle_counts(rfi_agent *a)
 reef_status rfi_epoch_turn(rfi_agent *a, reef_error *error)
 {
     rfi_node *old = a->node;
+    if (rfi_node_rounds(old)->phase == RFI_PHASE_READY) {
+        rfi_agent_deliver(a, fmin(deliver_seconds, a->file.deadline), NULL);
+    }
     if (a->next.participants[a->place].removed) {
         a->removed = true;
         return rfi_fail(error, REEF_E_ORDER, "%s was removed from run %s in epoch %lld; its last model is kept",
