@@ -152,46 +152,37 @@ static void choose_grain(reef_plan *plan)
     assert(plan->grain == PTRDIFF_MAX || (plan->grain % slot == 0 && plan->grain % plan->piece == 0));
 }
 
-static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
+/* The rows under way, as the kernels take them and as pre-aggregators mix them. */
+static void lay_out_rows(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
 {
     ptrdiff_t k = plan->rows;
-    ptrdiff_t points = k + 2;
-    ptrdiff_t gram = plan->gram_any ? points : 0;
-    ptrdiff_t centred = plan->recalls ? k : gram;
-    ptrdiff_t packed = plan->gram_any || plan->recalls ? rfi_sum_length(plan, k, points) : 0;
-    ptrdiff_t tree = rfi_treesum_rows(plan->slot_levels);
-    bool local = plan->scope > 0;
-    int gram_levels = plan->block_levels > plan->slot_levels ? plan->block_levels : plan->slot_levels;
-    w->rows = rfi_arena_take(arena, k, 1, sizeof(void *));
+    ptrdiff_t mixed = plan->wide ? k : 0;
     bool fast = plan->kernels != NULL;
+    bool chooses = fast && plan->rule->weigh && plan->rule->span;
+    w->rows = rfi_arena_take(arena, k, 1, sizeof(void *));
     w->used = rfi_arena_take(arena, k + 1, 1, sizeof(void *));
-    w->rows_mixed = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(void *));
     w->used_weights = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->hard = rfi_arena_take(arena, fast ? RFI_SPAN_MAX : 0, 1, sizeof(int32_t));
     w->scratch = rfi_arena_take(arena, fast ? k : 0, RFI_SPAN_COLUMNS * 64, 1);
-    ptrdiff_t stride = plan->recalls ? plan->recall.chunk : RFI_GRAM_STRIDE;
-    w->centred_rows = rfi_arena_take(arena, fast ? centred : 0, stride, sizeof(double));
-    w->medians = rfi_arena_take(arena, fast && centred ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
-    ptrdiff_t single = fast && plan->kernels->gram_single ? gram : 0;
-    w->single_rows = (void *)w->centred_rows; /* never needed at the same time: gram.c */
-    w->single_sums = rfi_arena_take(arena, single ? packed : 0, 1, sizeof(double));
-    w->repaired_sums = rfi_arena_take(arena, single ? rfi_packed_length(gram / 2) : 0, 1, sizeof(double));
-    w->close_rows = rfi_arena_take(arena, single, 1, sizeof(void *));
-    w->close_points = rfi_arena_take(arena, single ? single + 1 : 0, 1, sizeof(ptrdiff_t));
-    w->close = rfi_arena_take(arena, single, 1, sizeof(bool));
-    bool sketches = plan->recalls && plan->recall.sketches;
-    w->room = rfi_arena_take(arena, sketches ? k : 0, RFI_RESIDUAL_ROOM(1) + 1 + RFI_SKETCH_GROUP, sizeof(double));
-    w->signs = rfi_arena_take(arena, sketches ? RFI_SPAN_MAX : 0, 1, sizeof(double));
-    w->mixed = rfi_arena_take(arena, plan->wide ? k + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
-    w->mixed_sums = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(double));
-    w->mixed_none = rfi_arena_take(arena, plan->wide ? k : 0, 1, sizeof(int64_t));
-    w->none_at = rfi_arena_take(arena, plan->wide ? k + 1 : 0, RFI_MIX_CHUNK, 1);
+    w->chosen_sums = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(double));
+    w->chosen_rejected = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(int64_t));
+    w->rows_mixed = rfi_arena_take(arena, mixed, 1, sizeof(void *));
+    w->mixed = rfi_arena_take(arena, mixed ? mixed + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
+    w->mixed_sums = rfi_arena_take(arena, mixed, 1, sizeof(double));
+    w->mixed_none = rfi_arena_take(arena, mixed, 1, sizeof(int64_t));
+    w->none_at = rfi_arena_take(arena, mixed ? mixed + 1 : 0, RFI_MIX_CHUNK, 1);
+}
+
+/* The scalar code's tile, and one column of it. */
+static void lay_out_columns(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
+{
+    ptrdiff_t k = plan->rows;
+    ptrdiff_t points = k + 2;
     w->tile = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(double));
     w->hole = rfi_arena_take(arena, RFI_CHUNK, k, sizeof(bool));
     w->points = rfi_arena_take(arena, points, 1, sizeof(double));
     w->gap = rfi_arena_take(arena, k, 1, sizeof(bool));
     w->refill = rfi_arena_take(arena, k, 1, sizeof(double));
-    w->centred = rfi_arena_take(arena, centred, RFI_CHUNK, sizeof(double));
     w->share = rfi_arena_take(arena, points, 1, sizeof(double));
     w->raw_share = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->x = rfi_arena_take(arena, k, 1, sizeof(double));
@@ -200,20 +191,50 @@ static void lay_out_worker(reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->where = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
     w->work = rfi_arena_take(arena, k, 4, sizeof(double));
     w->index = rfi_arena_take(arena, k, 2, sizeof(ptrdiff_t));
-    bool chooses = fast && plan->rule->weigh && plan->rule->span;
-    w->chosen_sums = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(double));
-    w->chosen_rejected = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(int64_t));
     w->scales = rfi_arena_take(arena, plan->rule->relative_floor ? RFI_TILE : 0, 1, sizeof(double));
-    w->gram.memory = rfi_arena_take(arena, rfi_treesum_rows(gram_levels), packed, sizeof(double));
-    w->trust.memory = rfi_arena_take(arena, tree, k + 1, sizeof(double));
+    w->trust.memory = rfi_arena_take(arena, rfi_treesum_rows(plan->slot_levels), k + 1, sizeof(double));
     w->trust.length = k + 1;
-    w->packed = rfi_arena_take(arena, packed, 1, sizeof(double));
     w->rejected = rfi_arena_take(arena, k, 1, sizeof(int64_t));
-    w->block_gram = rfi_arena_take(arena, local ? gram : 0, gram, sizeof(double));
-    w->block_share = rfi_arena_take(arena, local ? points : 0, 1, sizeof(double));
+}
+
+/* Sums over coordinates: Gram matrices, lengths and sketches. */
+static void lay_out_sums(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
+{
+    ptrdiff_t k = plan->rows;
+    ptrdiff_t points = k + 2;
+    ptrdiff_t gram = plan->gram_any ? points : 0;
+    ptrdiff_t centred = plan->recalls ? k : gram;
+    ptrdiff_t packed = plan->gram_any || plan->recalls ? rfi_sum_length(plan, k, points) : 0;
+    ptrdiff_t stride = plan->recalls ? plan->recall.chunk : RFI_GRAM_STRIDE;
+    bool fast = plan->kernels != NULL;
+    bool sketches = plan->recalls && plan->recall.sketches;
+    ptrdiff_t single = fast && plan->kernels->gram_single ? gram : 0;
+    int gram_levels = plan->block_levels > plan->slot_levels ? plan->block_levels : plan->slot_levels;
+    w->centred_rows = rfi_arena_take(arena, fast ? centred : 0, stride, sizeof(double));
+    w->centred = rfi_arena_take(arena, centred, RFI_CHUNK, sizeof(double));
+    w->medians = rfi_arena_take(arena, fast && centred ? RFI_GRAM_CHUNK : 0, 1, sizeof(double));
+    w->single_rows = (void *)w->centred_rows; /* never needed at the same time: gram.c */
+    w->single_sums = rfi_arena_take(arena, single ? packed : 0, 1, sizeof(double));
+    w->repaired_sums = rfi_arena_take(arena, single ? rfi_packed_length(gram / 2) : 0, 1, sizeof(double));
+    w->close_rows = rfi_arena_take(arena, single, 1, sizeof(void *));
+    w->close_points = rfi_arena_take(arena, single ? single + 1 : 0, 1, sizeof(ptrdiff_t));
+    w->close = rfi_arena_take(arena, single, 1, sizeof(bool));
+    w->room = rfi_arena_take(arena, sketches ? k : 0, RFI_RESIDUAL_ROOM(1) + 1 + RFI_SKETCH_GROUP, sizeof(double));
+    w->signs = rfi_arena_take(arena, sketches ? RFI_SPAN_MAX : 0, 1, sizeof(double));
+    w->gram.memory = rfi_arena_take(arena, rfi_treesum_rows(gram_levels), packed, sizeof(double));
+    w->packed = rfi_arena_take(arena, packed, 1, sizeof(double));
+    w->block_gram = rfi_arena_take(arena, plan->scope > 0 ? gram : 0, gram, sizeof(double));
+    w->block_share = rfi_arena_take(arena, plan->scope > 0 ? points : 0, 1, sizeof(double));
     w->solve_work = rfi_arena_take(arena, gram + (gram ? 8 : 0), gram, sizeof(double));
     w->solve_index = rfi_arena_take(arena, gram, 4, sizeof(ptrdiff_t));
     w->far = rfi_arena_take(arena, gram, 1, sizeof(bool));
+}
+
+static void lay_out_worker(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
+{
+    lay_out_rows(plan, arena, w);
+    lay_out_columns(plan, arena, w);
+    lay_out_sums(plan, arena, w);
 }
 
 /* Takes everything a plan needs from the arena; with a measuring arena all pointers stay NULL. */

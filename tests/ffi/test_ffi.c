@@ -353,8 +353,9 @@ static void prepared_is_the_same(void **state)
     const ptrdiff_t length = M;
     (void)state;
     for (ptrdiff_t i = 0; i < K * M; i++) {
-        rows[i / M][i % M] = (float)((i * 37) % 11) + (float)(i / M);
-        data[i / M] = rows[i / M];
+        ptrdiff_t row = i / M;
+        rows[row][i % M] = (float)((i * 37) % 11) + (float)row;
+        data[row] = rows[row];
     }
     for (size_t s = 0; s < COUNT(kinds); s++) {
         reef_agg *agg = NULL;
