@@ -69,11 +69,10 @@ static void narrow(const reef_plan *plan, const double *restrict from, ptrdiff_t
         memcpy(out, from, (size_t)count * sizeof *from);
         return;
     }
-    float numbers[RFI_MIX_CHUNK];
-    for (ptrdiff_t t = 0; t < count; t++) {
-        numbers[t] = (float)from[t];
+    for (ptrdiff_t t = 0; t < count; t++) { /* the caller's memory need not be aligned */
+        float number = (float)from[t];
+        memcpy((char *)out + (size_t)t * sizeof number, &number, sizeof number);
     }
-    memcpy(out, numbers, (size_t)count * sizeof *numbers);
 }
 
 /* Coordinates at which no mixed row that a raw row is part of has a share. */

@@ -131,7 +131,7 @@ static void lay_out(widening *w, rfi_arena *arena)
 {
     w->room = rfi_arena_take(arena, w->workers, 1, sizeof *w->room);
     for (ptrdiff_t i = 0; i < w->workers; i++) {
-        widening_room measured;
+        widening_room measured = {0};
         widening_room *room = w->room ? &w->room[i] : &measured;
         room->raw = rfi_arena_take(arena, w->piece, 1, w->width);
         room->wide = rfi_arena_take(arena, w->job->rows, w->piece, w->width);
