@@ -85,39 +85,6 @@ KERNEL rank_ends trimmed_ends(const rfi_span *span, ptrdiff_t at, ptrdiff_t lane
     return (rank_ends){low, high, v_set(1), v_set(1), m_first(0)};
 }
 
-static ptrdiff_t NAME(trimmed_weighted)(const rfi_span *span, ptrdiff_t f, rfi_kernel_report *report)
-{
-    vec *column = span->scratch;
-    ahead a = look_ahead_of(span);
-    ptrdiff_t n = span->n;
-    ptrdiff_t listed = 0;
-    trust_sums sums = {0};
-    if (report->share) {
-        sums = rank_sums(span);
-    }
-    for (ptrdiff_t at = 0; at < span->count; at += LANES) {
-        ptrdiff_t lanes = lanes_at(span, at);
-        vec all = load_sorted((const row *)span->rows, n, at, lanes, column, &a);
-        mask hard = hard_to_average(all, column, n);
-        vec mass;
-        kept_values kept = {.ends = trimmed_ends(span, at, lanes, column, f),
-                            .m = {column[n / 2], column[n / 2], v_set(0)}};
-        vec value = v_add(kept.m.upper, mean_of_kept(span, at, lanes, &kept, &mass));
-        store_lanes(span, at, lanes, v_min(v_max(value, kept.ends.low), kept.ends.high));
-        if (m_bits(hard)) {
-            listed = list_hard(span, at, hard, listed);
-        }
-        if (report->share) {
-            kept.ends.counted = m_andnot(m_first(lanes), hard);
-            trust_kept(span, at, lanes, &kept, mass, &sums, report);
-        }
-    }
-    if (report->share) {
-        finish_trust(span, &sums, report);
-    }
-    return listed;
-}
-
 /* Values around the median, up to the distance of the last that is kept. Lanes in which values at that distance are kept in part are added to
  * *hard: they may be no ties in double precision, where the scalar rule measures. */
 KERNEL kept_values nearest_values(const vec *column, ptrdiff_t n, ptrdiff_t count, mask *hard)
@@ -139,7 +106,8 @@ KERNEL kept_values nearest_values(const vec *column, ptrdiff_t n, ptrdiff_t coun
     return (kept_values){.ends = {.high = radius, .high_part = part}, .m = m, .nearest = true};
 }
 
-static ptrdiff_t NAME(meamed_weighted)(const rfi_span *span, ptrdiff_t count, rfi_kernel_report *report)
+/* The mean of `count` values around the median, or without `count` at either end, and its report. */
+KERNEL ptrdiff_t average_kept(const rfi_span *span, ptrdiff_t count, bool nearest, rfi_kernel_report *report)
 {
     vec *column = span->scratch;
     ahead a = look_ahead_of(span);
@@ -154,10 +122,14 @@ static ptrdiff_t NAME(meamed_weighted)(const rfi_span *span, ptrdiff_t count, rf
         vec all = load_sorted((const row *)span->rows, n, at, lanes, column, &a);
         mask hard = hard_to_average(all, column, n);
         vec mass;
-        kept_values kept = nearest_values(column, n, count, &hard);
+        kept_values kept = nearest ? nearest_values(column, n, count, &hard)
+                                   : (kept_values){.ends = trimmed_ends(span, at, lanes, column, count),
+                                                   .m = {column[n / 2], column[n / 2], v_set(0)}};
         vec away = mean_of_kept(span, at, lanes, &kept, &mass);
         vec value = v_add(kept.m.upper, v_sub(away, kept.m.half));
-        store_lanes(span, at, lanes, v_min(v_max(value, column[0]), column[n - 1]));
+        vec low = nearest ? column[0] : kept.ends.low;
+        vec high = nearest ? column[n - 1] : kept.ends.high;
+        store_lanes(span, at, lanes, v_min(v_max(value, low), high));
         if (m_bits(hard)) {
             listed = list_hard(span, at, hard, listed);
         }
@@ -170,6 +142,16 @@ static ptrdiff_t NAME(meamed_weighted)(const rfi_span *span, ptrdiff_t count, rf
         finish_trust(span, &sums, report);
     }
     return listed;
+}
+
+static ptrdiff_t NAME(trimmed_weighted)(const rfi_span *span, ptrdiff_t f, rfi_kernel_report *report)
+{
+    return average_kept(span, f, false, report);
+}
+
+static ptrdiff_t NAME(meamed_weighted)(const rfi_span *span, ptrdiff_t count, rfi_kernel_report *report)
+{
+    return average_kept(span, count, true, report);
 }
 
 /* ---- the weighted median ---- */
