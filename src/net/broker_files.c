@@ -3,12 +3,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "net/agent.h"
 #include "net/link_nats_subject.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static const double agent_seconds = 1; /* between files of one agent that are looked at */
 
@@ -24,18 +24,11 @@ struct rfi_broker_files {
     reef_error why;
 };
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Nobody who floods keeps a file of somebody else from being looked at: each agent has a second of its own. */
 static void consider(rfi_broker_files *f, uint32_t agent, const unsigned char *bytes, size_t size)
 {
     rfi_runfile next;
-    double now = seconds_now();
+    double now = rfi_now();
     if (agent >= (uint64_t)f->file.agents || now - f->heard_at[agent] < agent_seconds || f->offered.bytes) {
         f->handout.counts[RFI_HANDED_RATE]++;
         return;
