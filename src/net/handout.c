@@ -129,7 +129,11 @@ static rfi_handed check(rfi_handout *h, double now, const rfi_runfile *file, con
     if (result != RFI_HANDED_TAKEN) {
         return result;
     }
-    if (rfi_runfile_read(NULL, bytes, size, "run file of the network", taken, why) != REEF_OK) {
+    reef_status status = rfi_runfile_read(NULL, bytes, size, "run file of the network", taken, why);
+    if (status == REEF_E_NOMEM) { /* not the file's fault: it may be the right one */
+        return RFI_HANDED_RATE;
+    }
+    if (status != REEF_OK) {
         remember(h, hash, RFI_HANDED_REFUSED);
         return RFI_HANDED_REFUSED;
     }

@@ -17,7 +17,7 @@ typedef enum rfi_handed {
     RFI_HANDED_OLD,       /* of an epoch that is over */
     RFI_HANDED_EARLY,     /* of an epoch after the next one */
     RFI_HANDED_LENGTH,    /* empty, or larger than run files are */
-    RFI_HANDED_RATE,      /* not looked at: too many came */
+    RFI_HANDED_RATE,      /* not looked at: too many came, or memory is short */
     RFI_HANDED_SIGNATURE, /* not signed, or not by the coordinator */
     RFI_HANDED_SECOND,    /* the coordinator has signed two different files for one epoch */
     RFI_HANDED_REFUSED,   /* signed by the coordinator, but no run file, or none that may follow */

@@ -366,15 +366,42 @@ static void a_program_gets_an_agent_or_an_error(void **state)
     CHECK(number > 25 && number < MOST, "%d allocations", number);
 }
 
+/* A file of the network that memory is too short for may be the right one: it is looked at again. */
+static void a_file_that_could_not_be_read_is_not_refused(void **state)
+{
+    const desk *d = *state;
+    rfi_file bytes = {0};
+    rfi_runfile file;
+    rfi_handout handout;
+    bool any = true;
+    int number = 0;
+    assert_int_equal(rfi_file_read(NULL, d->run_file, RFI_RUNFILE_MAX, &bytes, NULL), REEF_OK);
+    assert_int_equal(rfi_runfile_load(NULL, d->run_file, &file, NULL), REEF_OK);
+    file.hash[0] ^= 1; /* so that the bytes are another file, of the same epoch */
+    for (; any && number < MOST; number++) {
+        rfi_runfile taken;
+        rfi_handout_start(&handout, 0, 0);
+        let_fail(MEMORY, number);
+        rfi_handed result = rfi_handout_check(&handout, 0, &file, NULL, bytes.bytes, bytes.size, &taken, NULL);
+        fails = NOTHING;
+        any = failed;
+        CHECK(result == (any ? RFI_HANDED_RATE : RFI_HANDED_SECOND), "allocation %d: %s", number,
+              rfi_handed_text(result));
+        CHECK(handout.seen_count == !any, "allocation %d: the file is remembered", number);
+    }
+    CHECK(number > 3 && number < MOST, "%d allocations", number);
+    rfi_runfile_free(&file);
+    rfi_file_free(NULL, &bytes);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_run_file_is_loaded_whole_or_not_at_all),
-        TEST(an_agent_begins_or_says_why_not),
-        TEST(what_was_kept_survives_every_failure),
-        TEST(a_program_gets_an_agent_or_an_error),
+        TEST(a_run_file_is_loaded_whole_or_not_at_all),     TEST(an_agent_begins_or_says_why_not),
+        TEST(what_was_kept_survives_every_failure),         TEST(a_program_gets_an_agent_or_an_error),
+        TEST(a_file_that_could_not_be_read_is_not_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
