@@ -43,17 +43,18 @@ static void widen(const widening *w, rfi_type type, const void *raw, ptrdiff_t c
 {
     if (w->job->dtype == REEF_F64) {
         rfi_widen_to_f64(type, raw, count, (double *)(void *)to);
-    } else if (type != RFI_F16 || !rfi_halves_widen(raw, count, (float *)(void *)to)) {
+    } else if (!(type == RFI_F16 && rfi_halves_widen(raw, count, (float *)(void *)to)) &&
+               !(type == RFI_BF16 && rfi_bf16_widen(raw, count, (float *)(void *)to))) {
         rfi_widen_to_f32(type, raw, count, (float *)(void *)to);
     }
 }
 
-static void narrow(const widening *w, rfi_type type, const widening_room *room, ptrdiff_t count)
+static void narrow(const widening *w, rfi_type type, const widening_room *room, ptrdiff_t count, void *to)
 {
     if (w->job->dtype == REEF_F64) {
-        rfi_narrow_from_f64(type, (const double *)(const void *)room->out, count, room->raw);
-    } else {
-        rfi_narrow_from_f32(type, (const float *)(const void *)room->out, count, room->raw);
+        rfi_narrow_from_f64(type, (const double *)(const void *)room->out, count, to);
+    } else if (!(type == RFI_BF16 && rfi_bf16_narrow((const float *)(const void *)room->out, count, to))) {
+        rfi_narrow_from_f32(type, (const float *)(const void *)room->out, count, to);
     }
 }
 
@@ -121,8 +122,12 @@ static reef_status write_piece(void *user, const rfi_stretch *at, reef_error *er
     assert(at->m1 - at->m0 <= w->piece && at->worker < w->workers);
     if (!rfi_ffi_is_plain(w->job, at->segment)) {
         const widening_room *room = &w->room[at->worker];
-        narrow(w, type, room, at->m1 - at->m0);
-        memcpy(out_at(w, at), room->raw, (size_t)(at->m1 - at->m0) * rfi_type_size(type));
+        unsigned char *out = out_at(w, at);
+        bool direct = (uintptr_t)out % rfi_type_size(type) == 0;
+        narrow(w, type, room, at->m1 - at->m0, direct ? out : room->raw);
+        if (!direct) {
+            memcpy(out, room->raw, (size_t)(at->m1 - at->m0) * rfi_type_size(type));
+        }
     }
     return REEF_OK;
 }
