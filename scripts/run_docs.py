@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the code of the documentation and compares what it prints with what the page says.
 
-    run_docs.py BUILD-FOLDER [--long] [--update] [PAGE.md ...]       default: README.md, CONTRIBUTING.md, docs/, experiments/
+    run_docs.py BUILD-FOLDER [--long] [--update] [--needs nothing|network] [PAGE.md ...]       default: README.md, CONTRIBUTING.md, docs/, experiments/
 
 Blocks of a page run in order, in one scratch folder that has the tree's experiments/, examples/, data/, docs/ and scripts/ in it, with Reef installed
 from the build folder on the PATH, for pkg-config and for Python.
@@ -24,6 +24,9 @@ from the build folder on the PATH, for pkg-config and for Python.
     <!-- run: excerpt PATH -->    lines of that file of the tree, in this order
     <!-- run: fragment DECLS -->  C that compiles inside a function after these declarations
     <!-- run: setup ... -->       shell commands that the reader need not see
+
+A page with <!-- run: needs network --> can only be run where Reef was built with libnats; --needs network runs only such pages, --needs nothing
+only the others.
 
 --update writes the outputs into the pages: look at the difference before you commit it.
 """
@@ -77,7 +80,9 @@ def parse(page: Page) -> list[Block]:
     while i < len(lines):
         directive = re.match(r"<!-- run: (\w+) ?(.*?)(-->)?$", lines[i])
         fence = re.match(r"( *)```(\w*)", lines[i])
-        if directive:
+        if directive and directive[1] == "needs":
+            pass  # of the whole page, see needs()
+        elif directive:
             mode, argument = directive[1], directive[2].strip()
             if mode == "setup":
                 end = next(n for n in range(i, len(lines)) if lines[n].endswith("-->"))
@@ -306,6 +311,12 @@ def all_pages() -> list[Path]:
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "experiments" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def needs(path: Path) -> str:
+    """What must be part of the build to run this page."""
+    found = re.search(r"(?m)^<!-- run: needs (\w+) -->$", path.read_text())
+    return found[1] if found else "nothing"
+
+
 def in_process(path: Path, prefix: Path, long: bool, update: bool) -> bool:
     """A page in a process of its own, because it may change the interpreter or crash it."""
     sys.stdout.flush()
@@ -327,8 +338,11 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", type=Path)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--needs", choices=("nothing", "network"))
     options = parser.parse_intermixed_args()
     pages = [page.resolve() for page in options.pages] or all_pages()
+    if options.needs:
+        pages = [page for page in pages if needs(page) == options.needs]
     with tempfile.TemporaryDirectory(prefix="reef-docs-") as folder:
         done = subprocess.run(["cmake", "--install", options.build.resolve(), "--prefix", f"{folder}/reef"], capture_output=True, text=True,
                               check=False)

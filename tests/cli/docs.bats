@@ -1,5 +1,6 @@
 # The documentation: every command and program in it runs and prints what the page says (scripts/run_docs.py), and that script finds mistakes.
 bats_require_minimum_version 1.5.0
+load parts
 
 root=$BATS_TEST_DIRNAME/../..
 
@@ -11,7 +12,14 @@ run_docs() { /usr/bin/python3 "$root/scripts/run_docs.py" "$(dirname "$REEF")" "
 }
 
 @test "all pages" {
-    run_docs
+    run_docs --needs nothing
+}
+
+@test "pages that need the network" {
+    { has_part network && has_part nats-server; } || skip "no libnats or nats-server here"
+    run run_docs --needs network
+    [ "$status" -eq 0 ]
+    [[ "$output" != *"run_docs: 0 pages"* ]]
 }
 
 @test "wrong output, broken code, indented code and missing reasons are found" {

@@ -1,5 +1,6 @@
 # --json: what every command prints is JSON as its man page describes it, whatever names and numbers it has to carry.
 bats_require_minimum_version 1.5.0
+load parts
 
 # json EXPRESSION: stdin is parsed as strict JSON into `d`; the expression must be true.
 json() {
@@ -42,8 +43,12 @@ print("\n".join(sorted(names)))' >"$BATS_TEST_TMPDIR/found"
 }
 
 @test "texts that are not UTF-8, quotes and control characters are still JSON" {
+    has_part MPI || skip "built without MPI"
     REEF_MPI=$'/nowhere/\xff\xc3(\xed\xa0\x80"\\\x01\x7f é' "$REEF" doctor --json |
         json '"\ufffd\ufffd(\ufffd\ufffd\ufffd\"\\\x01\x7f é" in d["parts"][3]["text"]'
+}
+
+@test "doctor --json tells what caps the instructions" {
     REEF_ISA=scalar "$REEF" doctor --json | json 'd["instructions_cap"] == "scalar" and d["instructions"] == "scalar"'
 }
 

@@ -1,9 +1,10 @@
 # Keys and run files: what is written, who may read it, what is refused.
 bats_require_minimum_version 1.5.0
+load parts
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
-    "$REEF" doctor | grep -q '^network.*libnats' || skip "built without libnats"
+    has_part network || skip "built without libnats"
 }
 
 # A draft for five agents; more lines are its arguments.

@@ -1,9 +1,10 @@
 # What is no proof; valid ones are in tests/net/hostile_swarm.bats.
 bats_require_minimum_version 1.5.0
+load parts
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
-    "$REEF" doctor | grep -q '^network.*libnats' || skip "built without libnats"
+    has_part network || skip "built without libnats"
 }
 
 @test "files that are not proofs are refused with a message" {
