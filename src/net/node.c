@@ -389,7 +389,7 @@ static void carry_out(rfi_node *node, const rfi_action *action, double now)
         }
         if (node->echo && ends) {
             rfi_head blank = head_of(node, RFI_FRAME_ECHO, action->round);
-            rfi_echo_round(node->echo, &blank);
+            rfi_echo_round(node->echo, now, &blank);
         }
         rfi_rounds_done(&node->rounds, now, taken);
     }
