@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MARK_PART = 16, AT_TYPE = 5 };
+enum { MARK_PART = 16 };
 
 /* Allowance of frames to verify, per sender, as in the window but of its own: echoes must not use up what models need. */
 static const double tokens_max = 8;
@@ -237,7 +237,8 @@ bool rfi_echo_wants(const rfi_echo *echo, const rfi_topic *topic, const unsigned
     if (!echo) {
         return false;
     }
-    bool ours = size > AT_TYPE && (bytes[AT_TYPE] == RFI_FRAME_ECHO || bytes[AT_TYPE] == RFI_FRAME_SHOW);
+    bool ours = size > RFI_FRAME_AT_TYPE &&
+                (bytes[RFI_FRAME_AT_TYPE] == RFI_FRAME_ECHO || bytes[RFI_FRAME_AT_TYPE] == RFI_FRAME_SHOW);
     bool neighbour = rfi_window_find(echo->parts.window, topic->agent) >= 0;
     return topic->kind == RFI_TOPIC_PROOF || (topic->kind == RFI_TOPIC_EVENT && (ours || !neighbour));
 }

@@ -11,18 +11,21 @@
 
 /* ---- queues ---- */
 
-void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message)
+void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message, bool urgent)
 {
     (void)pthread_mutex_lock(&link->mutex);
     assert(to->room > 0 && to->count >= 0 && to->count <= to->room);
     if (to->count < to->room) {
         to->messages[(to->first + to->count++) % to->room] = message;
         message = NULL;
-        (void)pthread_cond_signal(&link->arrived);
+        urgent = urgent || 2 * to->count >= to->room;
     }
     (void)pthread_mutex_unlock(&link->mutex);
-    if (!message && link->leader) {
-        rfi_nats_wake(&link->leader->base);
+    if (!message && urgent) { /* without the mutex, which whoever waits would have to wait for again */
+        (void)pthread_cond_signal(&link->arrived);
+        if (link->leader) {
+            rfi_nats_wake(&link->leader->base);
+        }
     }
     natsMsg_Destroy(message);
 }

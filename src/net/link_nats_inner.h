@@ -55,8 +55,9 @@ typedef struct rfi_nats_link {
 
 /* Of link_nats.c, for opening and closing. */
 extern const rfi_netlink_ops rfi_nats_operations;
-/* Takes over the message; what does not fit is dropped. */
-void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message);
+/* Takes over the message; what does not fit is dropped. Whoever waits is woken if it is urgent or the queue is half full; otherwise it is
+ * found when something else wakes them. */
+void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message, bool urgent);
 /* NULL if it is empty. */
 natsMsg *rfi_nats_pop(rfi_nats_queue *from);
 /* Adds what went through a connection; NULL adds nothing. */

@@ -1,6 +1,7 @@
 /* Opening and closing a link through NATS: subscriptions, what libnats calls back, a connection that was given up begun anew. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "net/frame.h"
 #include "net/link_nats_inner.h"
 #include "net/runfile.h"
 
@@ -16,7 +17,14 @@ static void from_sender(natsConnection *connection, natsSubscription *subscripti
     rfi_nats_source *from = closure;
     (void)connection;
     (void)subscription;
-    rfi_nats_push(from->link, &from->waiting, message);
+    rfi_nats_push(from->link, &from->waiting, message, from != &from->link->sources[from->link->count]);
+}
+
+/* Nobody waits for an echo: one a round and witness, looked at together with the next model, or within a second. */
+static bool is_echo(natsMsg *message)
+{
+    const char *bytes = natsMsg_GetData(message);
+    return natsMsg_GetDataLength(message) > RFI_FRAME_AT_TYPE && bytes[RFI_FRAME_AT_TYPE] == RFI_FRAME_ECHO;
 }
 
 static void from_speaker(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
@@ -24,7 +32,7 @@ static void from_speaker(natsConnection *connection, natsSubscription *subscript
     rfi_nats_source *from = closure;
     (void)connection;
     (void)subscription;
-    rfi_nats_push(from->link, &from->said, message);
+    rfi_nats_push(from->link, &from->said, message, !is_echo(message));
 }
 
 static void from_inbox(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
@@ -32,7 +40,7 @@ static void from_inbox(natsConnection *connection, natsSubscription *subscriptio
     rfi_nats_link *link = closure;
     (void)connection;
     (void)subscription;
-    rfi_nats_push(link, &link->answers, message);
+    rfi_nats_push(link, &link->answers, message, true);
 }
 
 static void connected(natsConnection *connection, void *closure)
@@ -90,6 +98,7 @@ static natsStatus set_options(rfi_nats_link *link, const rfi_nats_setup *setup)
     s = s == NATS_OK ? natsOptions_SetRetryOnFailedConnect(o, true, connected, link) : s;
     s = s == NATS_OK ? natsOptions_SetClosedCB(o, closed, link) : s;
     s = s == NATS_OK ? natsOptions_UseGlobalMessageDelivery(o, true) : s;
+    s = s == NATS_OK ? natsOptions_SetSendAsap(o, true) : s; /* without a thread in between that waits for more */
     return s == NATS_OK ? rfi_nats_set_trust(o, setup->url, setup->authority, setup->login ? &link->login : NULL) : s;
 }
 
