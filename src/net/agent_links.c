@@ -64,7 +64,7 @@ reef_status rfi_links_open(rfi_agent *a, const char *authority, const rfi_neighb
             return status;
         }
     }
-    reef_status status = rfi_many_open(&a->many, NULL, setup.agent, a->ways, (int)a->file.brokers, error);
+    reef_status status = rfi_many_open(&a->many, NULL, setup.agent, a->ways, (int)a->file.brokers, rfi_now, error);
     a->link = a->many;
     if (status != REEF_OK || !(a->file.test.drop > 0)) {
         return status;

@@ -8,20 +8,27 @@
 #include <math.h>
 #include <string.h>
 
-enum { MARK_PART = 16, AT_TYPE = 5 };
+enum { MARK_PART = 16 };
 
 /* Allowance of frames to verify, per sender, as in the window but of its own: echoes must not use up what models need. */
 static const double tokens_max = 8;
 static const double tokens_second = 2;
 static const double tokens_round = 4;
 
+/* Echoes of a witness that agree are verified again after so many rounds and seconds: where rounds are fast, once a second tells as much. After
+ * so many of both without one, the witness counts as missing. */
+enum { ROUNDS_DUE = 2, ROUNDS_MISSING = 4 };
+static const double seconds_due = 1;
+static const double seconds_missing = 3;
+
 typedef struct sender {
     bool witness;
     bool proven;
     double tokens;
     double tokens_at;
-    int shows;         /* that its echoes have caused since the last round */
-    uint64_t heard_at; /* rounds of this agent that had ended when an echo of it was last verified */
+    int shows;          /* that its echoes have caused since the last round */
+    uint64_t heard_at;  /* rounds of this agent that had ended when an echo of it was last verified... */
+    double verified_at; /* ...and when that was */
 } sender;
 
 struct rfi_echo {
@@ -34,6 +41,7 @@ struct rfi_echo {
     unsigned char *frame; /* being made: payload behind the manifest */
     int reminders;        /* since the last round */
     uint64_t rounds;      /* that have ended */
+    double now;           /* when the last one did */
 };
 
 /* ---- beginning and end ---- */
@@ -75,7 +83,7 @@ reef_status rfi_echo_create(rfi_echo **echo, const reef_context *context, const 
     made->parts = *parts;
     for (ptrdiff_t k = 0; k < setup->agents; k++) {
         memcpy(made->keys[k], setup->key(setup->user, (uint32_t)k), sizeof made->keys[k]);
-        made->senders[k] = (sender){.tokens = tokens_max};
+        made->senders[k] = (sender){.tokens = tokens_max, .verified_at = -INFINITY};
     }
     for (ptrdiff_t i = 0; i < setup->count; i++) {
         made->senders[setup->witnesses[i]].witness = true;
@@ -129,7 +137,7 @@ static void put_entry(unsigned char *entry, uint32_t agent, uint64_t age, const 
     memcpy(entry + 8, mark, MARK_PART);
 }
 
-void rfi_echo_round(rfi_echo *echo, const rfi_head *blank)
+void rfi_echo_round(rfi_echo *echo, double now, const rfi_head *blank)
 {
     const rfi_window *window = echo->parts.window;
     ptrdiff_t count = 0;
@@ -148,6 +156,7 @@ void rfi_echo_round(rfi_echo *echo, const rfi_head *blank)
         send_frame(echo, blank, RFI_FRAME_ECHO, (uint64_t)count, (size_t)count * RFI_ECHO_ENTRY_BYTES);
     }
     echo->rounds++;
+    echo->now = now;
     echo->reminders = 0;
     for (ptrdiff_t k = 0; k < echo->setup.agents; k++) {
         echo->senders[k].shows = 0;
@@ -169,11 +178,11 @@ bool rfi_echo_proven(const rfi_echo *echo, uint32_t agent)
 
 ptrdiff_t rfi_echo_missing(const rfi_echo *echo)
 {
-    enum { PATIENCE = 4 };
     ptrdiff_t missing = 0;
     for (ptrdiff_t k = 0; k < echo->setup.agents; k++) {
         const sender *from = &echo->senders[k];
-        missing += from->witness && !from->proven && echo->rounds - from->heard_at > PATIENCE;
+        bool silent = echo->rounds - from->heard_at > ROUNDS_MISSING && echo->now - from->verified_at > seconds_missing;
+        missing += from->witness && !from->proven && silent;
     }
     return missing;
 }
@@ -228,7 +237,8 @@ bool rfi_echo_wants(const rfi_echo *echo, const rfi_topic *topic, const unsigned
     if (!echo) {
         return false;
     }
-    bool ours = size > AT_TYPE && (bytes[AT_TYPE] == RFI_FRAME_ECHO || bytes[AT_TYPE] == RFI_FRAME_SHOW);
+    bool ours = size > RFI_FRAME_AT_TYPE &&
+                (bytes[RFI_FRAME_AT_TYPE] == RFI_FRAME_ECHO || bytes[RFI_FRAME_AT_TYPE] == RFI_FRAME_SHOW);
     bool neighbour = rfi_window_find(echo->parts.window, topic->agent) >= 0;
     return topic->kind == RFI_TOPIC_PROOF || (topic->kind == RFI_TOPIC_EVENT && (ours || !neighbour));
 }
@@ -322,10 +332,9 @@ static void answer(rfi_echo *echo, const rfi_head *head, const unsigned char *en
 
 /* That a witness is still heard must not be the word of a broker, which could make up echoes that agree: now and then a signature is
  * looked at all the same. */
-static bool is_due(const rfi_echo *echo, const sender *from)
+static bool is_due(const rfi_echo *echo, const sender *from, double now)
 {
-    enum { ROUNDS = 2 };
-    return echo->rounds - from->heard_at >= ROUNDS;
+    return echo->rounds - from->heard_at >= ROUNDS_DUE && now - from->verified_at >= seconds_due;
 }
 
 static rfi_cause take_echo(rfi_echo *echo, double now, const rfi_head *head, const unsigned char *bytes,
@@ -338,11 +347,12 @@ static rfi_cause take_echo(rfi_echo *echo, double now, const rfi_head *head, con
     for (uint64_t i = 0; i < head->count && agrees; i++) {
         agrees = compare(echo, head, entries + i * RFI_ECHO_ENTRY_BYTES, &peer, &held) == AGREES;
     }
-    bool looked_at = !agrees || is_due(echo, &echo->senders[head->agent]);
+    bool looked_at = !agrees || is_due(echo, &echo->senders[head->agent], now);
     rfi_cause cause = looked_at ? verify(echo, now, head, bytes) : RFI_GOOD;
     if (looked_at && cause == RFI_GOOD &&
         head->round + RFI_KEPT > blank->round) { /* and nobody plays back an old one */
         echo->senders[head->agent].heard_at = echo->rounds;
+        echo->senders[head->agent].verified_at = now;
     }
     /* From another entry in each round, so that a malicious witness cannot keep differences of others from being shown. */
     for (uint64_t i = 0; i < head->count && !agrees && cause == RFI_GOOD; i++) {

@@ -2,8 +2,8 @@
  *
  * After each round an agent publishes an ECHO: for every manifest it has come to hold, the sender, the round and the first half of the mark.
  * Its witnesses (agents that hear a common sender, at most RFI_WITNESSES_MAX) compare that with what they hold themselves. An echo
- * that agrees costs a comparison, and every second round a verification. Where one differs it is verified and answered by a SHOW with the own copy of the manifest; whoever
- * then has two manifests of one key, run and round holds a PROOF, which is kept, published, and passed on once by everybody. Its
+ * that agrees costs a comparison, and every second round, at most once a second, a verification. Where one differs it is verified and answered
+ * by a SHOW with the own copy of the manifest; whoever then has two manifests of one key, run and round holds a PROOF, which is kept, published, and passed on once by everybody. Its
  * sender is excluded for good: no model of it is used again, while its weight stays in the account of what may be malicious.
  *
  *   ECHO   entries of agent u32, age u32 (rounds before that of the head), 16 bytes of the mark; at most RFI_ECHO_ENTRIES
@@ -64,7 +64,7 @@ bool rfi_echo_wants(const rfi_echo *echo, const rfi_topic *topic, const unsigned
 rfi_cause rfi_echo_frame(rfi_echo *echo, double now, const rfi_topic *topic, const unsigned char *bytes, size_t size,
                          const rfi_head *blank);
 /* The round of `blank` has ended: says what is held. */
-void rfi_echo_round(rfi_echo *echo, const rfi_head *blank);
+void rfi_echo_round(rfi_echo *echo, double now, const rfi_head *blank);
 /* The window itself has found two frames of a peer. */
 void rfi_echo_found(rfi_echo *echo, ptrdiff_t peer, const rfi_head *blank);
 /* Takes a proof that was kept: checks it, excludes its sender, and publishes it again. False: it proves nothing. */
@@ -72,7 +72,7 @@ bool rfi_echo_accuse(rfi_echo *echo, const unsigned char proof[RFI_PROOF_BYTES],
 /* A proof against the agent is held. */
 bool rfi_echo_proven(const rfi_echo *echo, uint32_t agent);
 
-/* Witnesses of which no echo has come for four rounds: silent ones, or a broker hides what they say. */
+/* Witnesses of which no echo has come for four rounds and three seconds: silent ones, or a broker hides what they say. */
 ptrdiff_t rfi_echo_missing(const rfi_echo *echo);
 
 /* The agent that a proof is about, if both manifests verify and contradict each other; otherwise false. */

@@ -16,7 +16,7 @@ static const char magic[4] = {'R', 'E', 'E', 'F'};
 enum {
     VERSION = 1,
     AT_VERSION = 4,
-    AT_TYPE = 5,
+    AT_TYPE = RFI_FRAME_AT_TYPE,
     AT_NUMBERS = 6,
     AT_FLAGS = 7,
     AT_EPOCH = 8,

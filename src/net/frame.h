@@ -33,6 +33,7 @@
 
 #define RFI_HEAD_BYTES 256
 #define RFI_MANIFEST_BYTES (RFI_HEAD_BYTES + RFI_SIGNATURE_BYTES)
+#define RFI_FRAME_AT_TYPE 5 /* for those who must tell frames apart before they are read */
 #define RFI_INLINE_MAX ((size_t)64 * 1024)
 #define RFI_ROUND_LIMIT (UINT64_C(1) << 48)
 #define RFI_NUMBERS_MAX ((UINT64_C(1) << 31) - 1)

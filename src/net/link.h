@@ -20,6 +20,9 @@ typedef enum rfi_topic_kind {
     RFI_TOPIC_FILE, /* a run file of a later epoch: the last one that an agent handed out, or that of an epoch (net/handout.h) */
 } rfi_topic_kind;
 
+/* Seconds after which a broker that takes nothing of what is sent to it is given up, and the connection made anew. */
+#define RFI_LINK_PATIENCE 10.0
+
 /* In place of an agent: the broker itself. */
 #define RFI_TOPIC_BROKER UINT32_MAX
 
@@ -29,12 +32,13 @@ typedef struct rfi_topic {
     uint64_t round;  /* slots and chunks; the epoch of a broker's run file */
     uint32_t number; /* chunks */
     bool exact;      /* a slot that is asked for: that of the round, not the newest */
+    unsigned way;    /* which of several brokers, from 1 on; 0: all */
 } rfi_topic;
 
 typedef enum rfi_message_kind {
     RFI_MESSAGE_DATA,   /* published or stored bytes */
     RFI_MESSAGE_ABSENT, /* the store has nothing under the topic asked for */
-    RFI_MESSAGE_UP,     /* connected, or connected again: what was published may have been lost */
+    RFI_MESSAGE_UP, /* connected, or connected again, by the topic's way: what was published there may have been lost */
 } rfi_message_kind;
 
 typedef struct rfi_message {
@@ -47,7 +51,7 @@ typedef struct rfi_message {
 typedef struct rfi_netlink rfi_netlink;
 
 typedef struct rfi_netlink_ops {
-    /* Sends, or does not: nothing is promised, so nothing is returned. Copies the bytes. */
+    /* Sends, or does not: nothing is promised, so nothing is returned. Copies the bytes. Takes RFI_LINK_PATIENCE at most. */
     void (*publish)(rfi_netlink *link, const rfi_topic *topic, const void *bytes, size_t size);
     /* Asks the store: for the newest slot of an agent, unless the topic wants it exact; for a chunk that very one. */
     void (*get)(rfi_netlink *link, const rfi_topic *topic);

@@ -1,9 +1,14 @@
 /* Several brokers as one link: what is published goes to all, and whatever any of them brings is taken; the first valid frame wins,
- * since the window counts the others as repeated. One broker that works is enough. */
+ * since the window counts the others as repeated. One broker that works is enough: one that holds the agent up while it sends is left alone for
+ * a while, so that it costs a tenth of the time at most. */
 #include "net/link_many.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+
+/* How long a call may take; and how long nothing is sent behind one that took longer, as a multiple. */
+static const double tolerable = RFI_LINK_PATIENCE / 2;
+static const double rest = 10;
 
 typedef struct many_link {
     rfi_netlink base;
@@ -13,21 +18,52 @@ typedef struct many_link {
     int turn;        /* whose messages are looked at next */
     unsigned absent; /* bit per link: it holds no slot of this agent */
     rfi_netlink *links[RFI_MANY_MAX];
+    double rests_until[RFI_MANY_MAX];
+    rfi_many_clock *clock;
 } many_link;
+
+/* Whether something is sent by a link: not while it rests, unless all do, or it is the only one that is meant. */
+static bool is_used(const many_link *many, int i, const rfi_topic *topic, double now)
+{
+    bool all_rest = true;
+    for (int k = 0; k < many->count; k++) {
+        all_rest = all_rest && now < many->rests_until[k];
+    }
+    bool meant = topic->way == 0 || topic->way == (unsigned)i + 1;
+    return meant && (all_rest || now >= many->rests_until[i]);
+}
+
+/* Has sent something by link i since `began`. */
+static double note_time(many_link *many, int i, double began)
+{
+    double now = many->clock();
+    if (now - began > tolerable) {
+        many->rests_until[i] = now + rest * (now - began);
+    }
+    return now;
+}
 
 static void many_publish(rfi_netlink *base, const rfi_topic *topic, const void *bytes, size_t size)
 {
     many_link *many = (many_link *)base;
+    double now = many->clock();
     for (int i = 0; i < many->count; i++) {
-        many->links[i]->ops->publish(many->links[i], topic, bytes, size);
+        if (is_used(many, i, topic, now)) {
+            many->links[i]->ops->publish(many->links[i], topic, bytes, size);
+            now = note_time(many, i, now);
+        }
     }
 }
 
 static void many_get(rfi_netlink *base, const rfi_topic *topic)
 {
     many_link *many = (many_link *)base;
+    double now = many->clock();
     for (int i = 0; i < many->count; i++) {
-        many->links[i]->ops->get(many->links[i], topic);
+        if (is_used(many, i, topic, now)) {
+            many->links[i]->ops->get(many->links[i], topic);
+            now = note_time(many, i, now);
+        }
     }
 }
 
@@ -51,6 +87,7 @@ static bool many_poll(rfi_netlink *base, rfi_message *message)
         while (many->links[at]->ops->poll(many->links[at], message)) {
             if (is_news(many, at, message)) {
                 many->turn = (at + 1) % many->count;
+                message->topic.way = message->kind == RFI_MESSAGE_UP ? (unsigned)at + 1 : 0;
                 return true;
             }
         }
@@ -61,14 +98,14 @@ static bool many_poll(rfi_netlink *base, rfi_message *message)
 static const rfi_netlink_ops operations = {many_publish, many_get, many_poll};
 
 reef_status rfi_many_open(rfi_netlink **link, const reef_context *context, uint32_t agent, rfi_netlink *const *links,
-                          int count, reef_error *error)
+                          int count, rfi_many_clock *clock, reef_error *error)
 {
     many_link *made = rfi_allocate(context, sizeof *made);
     if (!made || count < 1 || count > RFI_MANY_MAX) {
         rfi_release(context, made);
         return rfi_fail(error, REEF_E_NOMEM, "no memory for %d connections", count);
     }
-    *made = (many_link){.base = {&operations}, .context = context, .agent = agent, .count = count};
+    *made = (many_link){.base = {&operations}, .context = context, .agent = agent, .count = count, .clock = clock};
     for (int i = 0; i < count; i++) {
         made->links[i] = links[i];
     }

@@ -11,18 +11,21 @@
 
 /* ---- queues ---- */
 
-void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message)
+void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message, bool urgent)
 {
     (void)pthread_mutex_lock(&link->mutex);
     assert(to->room > 0 && to->count >= 0 && to->count <= to->room);
     if (to->count < to->room) {
         to->messages[(to->first + to->count++) % to->room] = message;
         message = NULL;
-        (void)pthread_cond_signal(&link->arrived);
+        urgent = urgent || 2 * to->count >= to->room;
     }
     (void)pthread_mutex_unlock(&link->mutex);
-    if (!message && link->leader) {
-        rfi_nats_wake(&link->leader->base);
+    if (!message && urgent) { /* without the mutex, which whoever waits would have to wait for again */
+        (void)pthread_cond_signal(&link->arrived);
+        if (link->leader) {
+            rfi_nats_wake(&link->leader->base);
+        }
     }
     natsMsg_Destroy(message);
 }
@@ -41,12 +44,22 @@ natsMsg *rfi_nats_pop(rfi_nats_queue *from)
 
 /* ---- operations ---- */
 
+/* A broker that stops reading, as a malicious one may, must not hold the agent up: the connection is given up, and until it has been made
+ * anew nothing is sent. */
+static void note_sent(rfi_nats_link *link, natsStatus s)
+{
+    link->stalled = link->stalled || s == NATS_TIMEOUT;
+}
+
 static void nats_publish(rfi_netlink *base, const rfi_topic *topic, const void *bytes, size_t size)
 {
     rfi_nats_link *link = (rfi_nats_link *)base;
     char subject[RFI_SUBJECT_TEXT];
+    if (link->stalled) {
+        return;
+    }
     rfi_subject_print(&link->names, topic, subject);
-    (void)natsConnection_Publish(link->connection, subject, bytes, (int)size);
+    note_sent(link, natsConnection_Publish(link->connection, subject, bytes, (int)size));
 }
 
 /* The stream that a topic is stored in. */
@@ -70,6 +83,9 @@ static void nats_get(rfi_netlink *base, const rfi_topic *topic)
     char reply[2 * RFI_SUBJECT_TEXT];
     char body[2 * RFI_SUBJECT_TEXT];
     unsigned long agent = topic->agent;
+    if (link->stalled) {
+        return;
+    }
     print_request(link, topic, request);
     rfi_subject_print(&link->names, topic, subject);
     if (slot && !topic->exact) {
@@ -86,7 +102,7 @@ static void nats_get(rfi_netlink *base, const rfi_topic *topic)
                        (unsigned long long)topic->round, (unsigned long)topic->number);
     }
     int size = snprintf(body, sizeof body, "{\"last_by_subj\":\"%s\"}", subject);
-    (void)natsConnection_PublishRequest(link->connection, request, reply, body, size);
+    note_sent(link, natsConnection_PublishRequest(link->connection, request, reply, body, size));
 }
 
 /* An answer of the store: found, or a status in the header. */

@@ -8,7 +8,7 @@
 #include <nats/nats.h>
 #include <pthread.h>
 
-enum { RFI_NATS_QUEUE = RFI_LINK_QUEUE, RFI_NATS_ANSWERS = 64, RFI_NATS_REVIVALS = 10 };
+enum { RFI_NATS_QUEUE = RFI_LINK_QUEUE, RFI_NATS_ANSWERS = 64, RFI_NATS_REVIVALS = 10, RFI_NATS_LIVES = 8 };
 
 /* Messages not yet polled: a ring. */
 typedef struct rfi_nats_queue {
@@ -26,6 +26,12 @@ typedef struct rfi_nats_source {
     natsSubscription *slots, *events, *proofs;
 } rfi_nats_source;
 
+/* One connection of a link: what libnats says of an earlier one is no news. */
+typedef struct rfi_nats_life {
+    struct rfi_nats_link *link;
+    unsigned number;
+} rfi_nats_life;
+
 typedef struct rfi_nats_link {
     rfi_netlink base;
     const reef_context *context;
@@ -37,13 +43,17 @@ typedef struct rfi_nats_link {
     rfi_keys login;
     pthread_mutex_t mutex; /* of the queues, the flags, revivals and open */
     pthread_cond_t arrived;
-    bool woken;           /* a wait is to end */
-    bool up;              /* connected since the last poll */
-    bool closed;          /* libnats has given up */
-    int revivals;         /* since it was last connected */
-    double revive_at;     /* not before */
-    rfi_nats_counts past; /* of connections that were given up */
-    int open;             /* subscriptions and the connection that may still call back */
+    bool woken;  /* a wait is to end */
+    bool up;     /* connected since the last poll */
+    bool closed; /* libnats has given up */
+    bool
+        stalled; /* the broker does not read: to be connected anew. Of the thread that polls, as all below `mutex` are not */
+    unsigned life;                       /* connections so far */
+    rfi_nats_life lives[RFI_NATS_LIVES]; /* by number modulo that */
+    int revivals;                        /* since it was last connected */
+    double revive_at;                    /* not before */
+    rfi_nats_counts past;                /* of connections that were given up */
+    int open;                            /* subscriptions and the connection that may still call back */
     struct rfi_nats_link *leader;
     natsMsg *polled;
     rfi_nats_queue answers;
@@ -55,8 +65,9 @@ typedef struct rfi_nats_link {
 
 /* Of link_nats.c, for opening and closing. */
 extern const rfi_netlink_ops rfi_nats_operations;
-/* Takes over the message; what does not fit is dropped. */
-void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message);
+/* Takes over the message; what does not fit is dropped. Whoever waits is woken if it is urgent or the queue is half full; otherwise it is
+ * found when something else wakes them. */
+void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message, bool urgent);
 /* NULL if it is empty. */
 natsMsg *rfi_nats_pop(rfi_nats_queue *from);
 /* Adds what went through a connection; NULL adds nothing. */

@@ -1,6 +1,7 @@
 /* Opening and closing a link through NATS: subscriptions, what libnats calls back, a connection that was given up begun anew. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "net/frame.h"
 #include "net/link_nats_inner.h"
 #include "net/runfile.h"
 
@@ -16,7 +17,14 @@ static void from_sender(natsConnection *connection, natsSubscription *subscripti
     rfi_nats_source *from = closure;
     (void)connection;
     (void)subscription;
-    rfi_nats_push(from->link, &from->waiting, message);
+    rfi_nats_push(from->link, &from->waiting, message, from != &from->link->sources[from->link->count]);
+}
+
+/* Nobody waits for an echo: one a round and witness, looked at together with the next model, or within a second. */
+static bool is_echo(natsMsg *message)
+{
+    const char *bytes = natsMsg_GetData(message);
+    return natsMsg_GetDataLength(message) > RFI_FRAME_AT_TYPE && bytes[RFI_FRAME_AT_TYPE] == RFI_FRAME_ECHO;
 }
 
 static void from_speaker(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
@@ -24,7 +32,7 @@ static void from_speaker(natsConnection *connection, natsSubscription *subscript
     rfi_nats_source *from = closure;
     (void)connection;
     (void)subscription;
-    rfi_nats_push(from->link, &from->said, message);
+    rfi_nats_push(from->link, &from->said, message, !is_echo(message));
 }
 
 static void from_inbox(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
@@ -32,7 +40,7 @@ static void from_inbox(natsConnection *connection, natsSubscription *subscriptio
     rfi_nats_link *link = closure;
     (void)connection;
     (void)subscription;
-    rfi_nats_push(link, &link->answers, message);
+    rfi_nats_push(link, &link->answers, message, true);
 }
 
 static void connected(natsConnection *connection, void *closure)
@@ -63,12 +71,13 @@ static void one_less(void *closure)
 /* The connection is given up. */
 static void closed(natsConnection *connection, void *closure)
 {
-    rfi_nats_link *link = closure;
+    const rfi_nats_life *life = closure;
+    rfi_nats_link *link = life->link;
     (void)connection;
     (void)pthread_mutex_lock(&link->mutex);
-    link->closed = true;
+    link->closed = link->closed || life->number == link->life;
     (void)pthread_mutex_unlock(&link->mutex);
-    one_less(closure);
+    one_less(link);
 }
 
 /* ---- opening ---- */
@@ -88,8 +97,9 @@ static natsStatus set_options(rfi_nats_link *link, const rfi_nats_setup *setup)
     s = s == NATS_OK ? natsOptions_SetMaxPingsOut(o, 2) : s;
     s = s == NATS_OK ? natsOptions_SetReconnectedCB(o, connected, link) : s;
     s = s == NATS_OK ? natsOptions_SetRetryOnFailedConnect(o, true, connected, link) : s;
-    s = s == NATS_OK ? natsOptions_SetClosedCB(o, closed, link) : s;
     s = s == NATS_OK ? natsOptions_UseGlobalMessageDelivery(o, true) : s;
+    s = s == NATS_OK ? natsOptions_SetSendAsap(o, true) : s; /* without a thread in between that waits for more */
+    s = s == NATS_OK ? natsOptions_SetWriteDeadline(o, (int64_t)(1000 * RFI_LINK_PATIENCE)) : s;
     return s == NATS_OK ? rfi_nats_set_trust(o, setup->url, setup->authority, setup->login ? &link->login : NULL) : s;
 }
 
@@ -129,10 +139,21 @@ static natsStatus listen_to(rfi_nats_link *link, ptrdiff_t i)
     return s;
 }
 
+static rfi_nats_life *begin_life(rfi_nats_link *link)
+{
+    (void)pthread_mutex_lock(&link->mutex);
+    rfi_nats_life *life = &link->lives[++link->life % RFI_NATS_LIVES];
+    *life = (rfi_nats_life){link, link->life};
+    (void)pthread_mutex_unlock(&link->mutex);
+    return life;
+}
+
 static natsStatus connect_and_listen(rfi_nats_link *link)
 {
     char subject[RFI_SUBJECT_TEXT + 2];
-    natsStatus s = natsConnection_Connect(&link->connection, link->options);
+    rfi_nats_life *life = begin_life(link);
+    natsStatus s = natsOptions_SetClosedCB(link->options, closed, life);
+    s = s == NATS_OK ? natsConnection_Connect(&link->connection, link->options) : s;
     s = s == NATS_NOT_YET_CONNECTED ? NATS_OK : s;
     (void)snprintf(subject, sizeof subject, "%s.>", link->names.inbox);
     if (s == NATS_OK) {
@@ -183,16 +204,19 @@ void rfi_nats_revive(rfi_nats_link *link)
     (void)clock_gettime(CLOCK_MONOTONIC, &clock);
     double now = (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
     (void)pthread_mutex_lock(&link->mutex);
-    bool due = link->closed && link->revivals < RFI_NATS_REVIVALS && now >= link->revive_at;
+    bool lost = (link->closed && link->revivals < RFI_NATS_REVIVALS) || link->stalled;
+    bool due = lost && now >= link->revive_at;
     link->closed = link->closed && !due;
     link->revivals += due;
     link->revive_at = due ? now + 1 : link->revive_at;
     (void)pthread_mutex_unlock(&link->mutex);
     if (due) {
         disconnect(link);
+        link->stalled = false;
         bool failed = connect_and_listen(link) != NATS_OK;
         (void)pthread_mutex_lock(&link->mutex);
         link->closed = link->closed || failed;
+        link->up = link->up || !failed;
         (void)pthread_mutex_unlock(&link->mutex);
     }
 }

@@ -128,7 +128,8 @@ void rfi_metrics_print(const rfi_metrics_view *v, rfi_page *p)
     add_links(v, p);
     add_files(v, p);
     gauge(p, "excluded", "Neighbours that were proved to be two-faced.", excluded);
-    gauge(p, "unechoed", "Witnesses from which no echo has come for four rounds.", (double)rfi_echo_missing(v->echo));
+    gauge(p, "unechoed", "Witnesses from which no echo has come for four rounds and three seconds.",
+          (double)rfi_echo_missing(v->echo));
     gauge(p, "resident_bytes", "Resident memory of the process.", (double)v->status->resident);
     begin(p, "user", "gauge", "Numbers reported by the program that uses the agent.");
     for (int i = 0; i < RFI_NOTES && v->telemetry->notes[i].name[0]; i++) {

@@ -7,6 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A broker that comes and goes has the model sent again no oftener. */
+static const double again_seconds = 1;
+
 struct rfi_node {
     const reef_context *context;
     void *memory;
@@ -26,6 +29,8 @@ struct rfi_node {
     bool published; /* frame is signed and was sent in this process */
     bool delivered; /* and has come back */
     uint64_t published_round;
+    unsigned again;    /* brokers that the model is sent to again: a bit each, by their way */
+    double again_from; /* not before */
     double weight;
     reef_status failure;
     reef_error why;
@@ -185,16 +190,19 @@ static void prepare(rfi_node *node, uint64_t round)
     node->published = false;
 }
 
-static void send_chunk(rfi_node *node, uint32_t number, unsigned char *message, size_t size)
+static void send_chunk(rfi_node *node, unsigned way, uint32_t number, unsigned char *message, size_t size)
 {
-    const rfi_topic topic = {
-        .kind = RFI_TOPIC_CHUNK, .agent = node->setup.agent, .round = node->published_round, .number = number};
+    const rfi_topic topic = {.kind = RFI_TOPIC_CHUNK,
+                             .agent = node->setup.agent,
+                             .round = node->published_round,
+                             .number = number,
+                             .way = way};
     rfi_chunk_head(message, node->published_round, number);
     node->setup.link->ops->publish(node->setup.link, &topic, message, RFI_CHUNK_HEAD_BYTES + size);
 }
 
-/* Sends what was signed: chunks, index, and the manifest last, since it tells receivers to fetch the others. */
-static void send_model(rfi_node *node)
+/* Sends what was signed, to one broker or all (0): chunks, index, and the manifest last, since it tells receivers to fetch the others. */
+static void send_model(rfi_node *node, unsigned way)
 {
     const rfi_shape *shape = &node->setup.window.shape;
     uint32_t chunks = rfi_shape_chunks(shape);
@@ -202,13 +210,33 @@ static void send_model(rfi_node *node)
         size_t begin;
         size_t size = rfi_fetch_part(node->bytes, shape->chunk, number, &begin);
         memcpy(node->part + RFI_CHUNK_HEAD_BYTES, node->own + begin, size);
-        send_chunk(node, number, node->part, size);
+        send_chunk(node, way, number, node->part, size);
     }
     if (chunks) {
-        send_chunk(node, RFI_CHUNK_INDEX, node->index, (size_t)chunks * RFI_HASH_BYTES);
+        send_chunk(node, way, RFI_CHUNK_INDEX, node->index, (size_t)chunks * RFI_HASH_BYTES);
     }
-    const rfi_topic topic = {.kind = RFI_TOPIC_SLOT, .agent = node->setup.agent, .round = node->published_round};
+    const rfi_topic topic = {
+        .kind = RFI_TOPIC_SLOT, .agent = node->setup.agent, .round = node->published_round, .way = way};
     node->setup.link->ops->publish(node->setup.link, &topic, node->frame, node->frame_size);
+}
+
+/* What was published goes once more to brokers that have come back, as the same bytes. */
+static void send_again(rfi_node *node, double now, double *until)
+{
+    if (!node->again) {
+        return;
+    }
+    if (now < node->again_from) {
+        *until = fmin(*until, node->again_from);
+        return;
+    }
+    for (unsigned way = 0; node->again >> way && node->published; way++) {
+        if (node->again >> way & 1U) {
+            send_model(node, way);
+        }
+    }
+    node->again = 0;
+    node->again_from = now + again_seconds;
 }
 
 /* --- Receiving --- */
@@ -268,9 +296,7 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
     bool own = topic->agent == node->setup.agent;
     switch (message->kind) {
     case RFI_MESSAGE_UP:
-        if (node->published) {
-            send_model(node);
-        }
+        node->again |= 1U << topic->way;
         break;
     case RFI_MESSAGE_ABSENT:
         if (own && topic->kind == RFI_TOPIC_SLOT && node->rounds.phase == RFI_PHASE_GATHER) {
@@ -373,7 +399,8 @@ static void carry_out(rfi_node *node, const rfi_action *action, double now)
         node->published = true;
         node->delivered = false;
         node->published_round = action->round;
-        send_model(node);
+        node->again = 0;
+        send_model(node, 0);
         break;
     case RFI_ACT_COMBINE:
         taken = combine(node, action, node->own);
@@ -389,7 +416,7 @@ static void carry_out(rfi_node *node, const rfi_action *action, double now)
         }
         if (node->echo && ends) {
             rfi_head blank = head_of(node, RFI_FRAME_ECHO, action->round);
-            rfi_echo_round(node->echo, &blank);
+            rfi_echo_round(node->echo, now, &blank);
         }
         rfi_rounds_done(&node->rounds, now, taken);
     }
@@ -413,6 +440,7 @@ rfi_node_state rfi_node_step(rfi_node *node, double now, double *until, reef_err
         (void)rfi_fail(error, node->failure, "%s", node->why.text);
         return RFI_NODE_FAILED;
     }
+    send_again(node, now, until);
     fetch_chunks(node, now);
     if (rfi_window_fetching(node->window)) {
         *until = fmin(*until, now + RFI_FLIGHT_SECONDS);

@@ -104,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rfi_keys keys = {0};
     rfi_echo *echo = NULL;
     rfi_head blank = {.agent = 0};
+    double now = 0;
     CHECK(rfi_crypto_start(NULL) == REEF_OK);
     rfi_window *window = make_window();
     const rfi_echo_setup setup = {.agents = AGENTS, .key = key_of, .count = 1, .witnesses = &witness, .proved = never};
@@ -129,11 +130,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const rfi_topic topic = {.kind = how & 2 ? RFI_TOPIC_PROOF : RFI_TOPIC_EVENT,
                                  .agent = (uint32_t)(how >> 4) % 6};
         if (rfi_echo_wants(echo, &topic, exact, length)) {
-            (void)rfi_echo_frame(echo, 0, &topic, exact, length, &blank);
+            (void)rfi_echo_frame(echo, now, &topic, exact, length, &blank);
         }
         free(exact);
         if (how & 4) {
-            rfi_echo_round(echo, &blank);
+            now += 0.6;
+            rfi_echo_round(echo, now, &blank);
         }
     }
     CHECK(!window->peers[0].excluded && !window->peers[1].excluded);

@@ -20,6 +20,9 @@ typedef struct published {
     size_t size;
 } published;
 
+/* Seconds, for all listeners. */
+static double clock_now;
+
 /* An agent that hears SENDER and OTHER. */
 typedef struct listener {
     rfi_netlink link;
@@ -115,7 +118,7 @@ static rfi_cause give(listener *l, uint32_t from, uint64_t round, double value)
 static rfi_cause pass(const published *p, listener *to)
 {
     assert_true(rfi_echo_wants(to->echo, &p->topic, p->bytes, p->size));
-    return rfi_echo_frame(to->echo, 0, &p->topic, p->bytes, p->size, &to->blank);
+    return rfi_echo_frame(to->echo, clock_now, &p->topic, p->bytes, p->size, &to->blank);
 }
 
 static rfi_frame_type type_of(const published *p)
@@ -134,17 +137,18 @@ static void echoes_that_agree_cost_a_comparison(void **state)
     open_listener(&b, 3, 0);
     assert_int_equal(give(&a, SENDER, 0, 1), RFI_GOOD);
     assert_int_equal(give(&b, SENDER, 0, 1), RFI_GOOD);
-    rfi_echo_round(a.echo, &a.blank);
+    rfi_echo_round(a.echo, clock_now, &a.blank);
     assert_int_equal(a.count, 1);
     published forged = a.out[0];
     forged.bytes[RFI_HEAD_BYTES] ^= 1; /* nobody looks at the signature */
     assert_int_equal(pass(&forged, &b), RFI_GOOD);
     assert_int_equal(b.count, 0);
-    rfi_echo_round(a.echo, &a.blank); /* what was said is not said again */
+    rfi_echo_round(a.echo, clock_now, &a.blank); /* what was said is not said again */
     assert_int_equal(a.count, 1);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(rfi_echo_missing(b.echo), 0);
-        rfi_echo_round(b.echo, &b.blank);
+        clock_now += 1;
+        rfi_echo_round(b.echo, clock_now, &b.blank);
     }
     assert_int_equal(rfi_echo_missing(b.echo), 1);
     assert_int_equal(pass(&forged, &b),
@@ -155,6 +159,40 @@ static void echoes_that_agree_cost_a_comparison(void **state)
     b.blank.round = 0;
     assert_int_equal(pass(&a.out[0], &b), RFI_GOOD);
     assert_int_equal(rfi_echo_missing(b.echo), 0);
+    close_listener(&a);
+    close_listener(&b);
+}
+
+/* A hundred rounds a second do not make a hundred verifications, and hide no witness that is silent. */
+static void fast_rounds_cost_one_verification_a_second(void **state)
+{
+    (void)state;
+    listener a;
+    listener b;
+    int verified = 0;
+    open_listener(&a, 0, 3);
+    open_listener(&b, 3, 0);
+    assert_int_equal(give(&a, SENDER, 0, 1), RFI_GOOD);
+    assert_int_equal(give(&b, SENDER, 0, 1), RFI_GOOD);
+    rfi_echo_round(a.echo, clock_now, &a.blank);
+    published forged = a.out[0];
+    forged.bytes[RFI_HEAD_BYTES] ^= 1;
+    for (int i = 0; i < 400; i++) { /* four seconds: what is verified is told by a forged one, which else passes */
+        clock_now += 0.01;
+        rfi_echo_round(b.echo, clock_now, &b.blank);
+        if (pass(&forged, &b) == RFI_SIGNATURE) {
+            verified++;
+            assert_int_equal(pass(&a.out[0], &b), RFI_GOOD);
+        }
+        assert_int_equal(rfi_echo_missing(b.echo), 0);
+    }
+    CHECK(verified >= 4 && verified <= 5, "%d", verified);
+    for (int i = 0; i < 400; i++) { /* a broker makes its echoes up from here on */
+        clock_now += 0.01;
+        rfi_echo_round(b.echo, clock_now, &b.blank);
+        (void)pass(&forged, &b);
+    }
+    assert_int_equal(rfi_echo_missing(b.echo), 1);
     close_listener(&a);
     close_listener(&b);
 }
@@ -170,7 +208,7 @@ static void two_models_of_one_sender_are_found_and_proven(void **state)
     assert_int_equal(give(&a, OTHER, 0, 5), RFI_GOOD);
     assert_int_equal(give(&b, SENDER, 0, 2), RFI_GOOD);
     assert_int_equal(give(&b, OTHER, 0, 5), RFI_GOOD);
-    rfi_echo_round(a.echo, &a.blank);
+    rfi_echo_round(a.echo, clock_now, &a.blank);
     assert_int_equal(pass(&a.out[0], &b), RFI_GOOD); /* b holds another model of SENDER: shows it */
     assert_int_equal(b.count, 1);
     assert_int_equal(type_of(&b.out[0]), RFI_FRAME_SHOW);
@@ -214,7 +252,7 @@ static void who_missed_a_proof_gets_it_again(void **state)
     rfi_echo_found(a.echo, 0, &a.blank);
     assert_int_equal(a.count, 1); /* lost */
     assert_int_equal(give(&b, SENDER, 0, 1), RFI_GOOD);
-    rfi_echo_round(b.echo, &b.blank);
+    rfi_echo_round(b.echo, clock_now, &b.blank);
     assert_int_equal(pass(&b.out[0], &a), RFI_GOOD);
     assert_int_equal(a.count, 2);
     assert_int_equal(type_of(&a.out[1]), RFI_FRAME_PROOF);
@@ -246,7 +284,7 @@ static void lies_change_nothing(void **state)
     open_listener(&b, 3, 0);
     assert_int_equal(give(&a, SENDER, 0, 1), RFI_GOOD);
     assert_int_equal(give(&b, SENDER, 0, 1), RFI_GOOD);
-    rfi_echo_round(b.echo, &b.blank);
+    rfi_echo_round(b.echo, clock_now, &b.blank);
     published lie = b.out[0];
     lie.bytes[RFI_MANIFEST_BYTES + 8] ^= 1; /* another mark than was signed */
     assert_int_equal(pass(&lie, &a), RFI_CHUNK);
@@ -290,7 +328,7 @@ static void lies_use_up_nobody_elses_shows(void **state)
     }
     assert_int_equal(give(&a, SENDER, RFI_SHOWS, 1), RFI_GOOD);
     assert_int_equal(give(&b, SENDER, RFI_SHOWS, 2), RFI_GOOD);
-    rfi_echo_round(liar.echo, &liar.blank);
+    rfi_echo_round(liar.echo, clock_now, &liar.blank);
     published *lie = &liar.out[0];
     for (size_t at = RFI_MANIFEST_BYTES; at < lie->size; at += RFI_ECHO_ENTRY_BYTES) {
         lie->bytes[at + 8] ^= 1;
@@ -298,7 +336,7 @@ static void lies_use_up_nobody_elses_shows(void **state)
     sign_again(lie, &liar.keys);
     assert_int_equal(pass(lie, &a), RFI_GOOD);
     assert_int_equal(a.count, RFI_SHOWS);
-    rfi_echo_round(b.echo, &b.blank);
+    rfi_echo_round(b.echo, clock_now, &b.blank);
     assert_int_equal(pass(&b.out[0], &a), RFI_GOOD);
     assert_int_equal(a.count, RFI_SHOWS + 1);
     assert_int_equal(pass(&a.out[RFI_SHOWS], &b), RFI_GOOD);
@@ -316,10 +354,10 @@ static void frames_of_others_are_refused(void **state)
     open_listener(&a, 0, 3);
     open_listener(&b, 3, 0);
     assert_int_equal(give(&b, SENDER, 0, 1), RFI_GOOD);
-    rfi_echo_round(b.echo, &b.blank);
+    rfi_echo_round(b.echo, clock_now, &b.blank);
     published p = b.out[0];
     p.topic.agent = OTHER; /* under another name */
-    assert_int_equal(rfi_echo_frame(a.echo, 0, &p.topic, p.bytes, p.size, &a.blank), RFI_SENDER);
+    assert_int_equal(rfi_echo_frame(a.echo, clock_now, &p.topic, p.bytes, p.size, &a.blank), RFI_SENDER);
     p.topic = (rfi_topic){.kind = RFI_TOPIC_PROOF, .agent = 3}; /* in another place */
     assert_int_equal(pass(&p, &a), RFI_FORMAT);
     p = b.out[0];
@@ -350,7 +388,7 @@ static void a_neighbour_that_is_no_witness_commits_no_offence(void **state)
     open_listener(&neighbour, OTHER, 0);
     assert_int_equal(give(&a, SENDER, 0, 1), RFI_GOOD);
     assert_int_equal(give(&neighbour, SENDER, 0, 2), RFI_GOOD);
-    rfi_echo_round(neighbour.echo, &neighbour.blank);
+    rfi_echo_round(neighbour.echo, clock_now, &neighbour.blank);
     rfi_cause cause = pass(&neighbour.out[0], &a);
     assert_int_equal(cause, RFI_REPEAT);
     assert_false(rfi_is_offence(cause));
@@ -400,6 +438,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(echoes_that_agree_cost_a_comparison),
+        cmocka_unit_test(fast_rounds_cost_one_verification_a_second),
         cmocka_unit_test(two_models_of_one_sender_are_found_and_proven),
         cmocka_unit_test(who_missed_a_proof_gets_it_again),
         cmocka_unit_test(lies_change_nothing),

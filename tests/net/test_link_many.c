@@ -9,9 +9,17 @@ enum { ME = 4, ROOM = 4 };
 typedef struct fake {
     rfi_netlink base;
     int published, asked;
+    double takes; /* seconds to publish */
     rfi_message waiting[ROOM];
     int first, count;
 } fake;
+
+static double seconds;
+
+static double test_clock(void)
+{
+    return seconds;
+}
 
 static void fake_publish(rfi_netlink *base, const rfi_topic *topic, const void *bytes, size_t size)
 {
@@ -19,6 +27,7 @@ static void fake_publish(rfi_netlink *base, const rfi_topic *topic, const void *
     (void)bytes;
     (void)size;
     ((fake *)base)->published++;
+    seconds += ((fake *)base)->takes;
 }
 
 static void fake_get(rfi_netlink *base, const rfi_topic *topic)
@@ -53,7 +62,7 @@ static void what_is_sent_goes_to_all_and_what_comes_is_taken_in_turn(void **stat
     rfi_netlink *many = NULL;
     rfi_message message;
     const rfi_topic topic = {.kind = RFI_TOPIC_SLOT, .agent = ME};
-    assert_int_equal(rfi_many_open(&many, NULL, ME, all, 3, NULL), REEF_OK);
+    assert_int_equal(rfi_many_open(&many, NULL, ME, all, 3, test_clock, NULL), REEF_OK);
     many->ops->publish(many, &topic, "x", 1);
     many->ops->get(many, &topic);
     for (int i = 0; i < 3; i++) {
@@ -69,6 +78,7 @@ static void what_is_sent_goes_to_all_and_what_comes_is_taken_in_turn(void **stat
     for (ptrdiff_t i = 0; i < COUNT(expected); i++) {
         assert_true(many->ops->poll(many, &message));
         assert_int_equal(message.topic.agent, expected[i]);
+        assert_int_equal(message.topic.way, expected[i] == 12 ? 3 : 0);
     }
     assert_false(many->ops->poll(many, &message));
     rfi_many_close(&many);
@@ -84,7 +94,7 @@ static void nothing_is_stored_of_this_agent_if_all_say_so(void **state)
     rfi_netlink *all[2] = {&links[0].base, &links[1].base};
     rfi_netlink *many = NULL;
     rfi_message message;
-    assert_int_equal(rfi_many_open(&many, NULL, ME, all, 2, NULL), REEF_OK);
+    assert_int_equal(rfi_many_open(&many, NULL, ME, all, 2, test_clock, NULL), REEF_OK);
     bring(&links[0], RFI_MESSAGE_ABSENT, ME);
     bring(&links[0], RFI_MESSAGE_ABSENT, ME);
     assert_false(many->ops->poll(many, &message));
@@ -98,11 +108,54 @@ static void nothing_is_stored_of_this_agent_if_all_say_so(void **state)
     rfi_many_close(&many);
 }
 
+/* One that does not read what is sent to it costs a tenth of the time at most, as long as another one does. */
+static void a_broker_that_holds_up_is_left_alone(void **state)
+{
+    (void)state;
+    fake links[2] = {{.base = {&operations}, .takes = RFI_LINK_PATIENCE}, {.base = {&operations}}};
+    rfi_netlink *all[2] = {&links[0].base, &links[1].base};
+    rfi_netlink *many = NULL;
+    const rfi_topic topic = {.kind = RFI_TOPIC_SLOT, .agent = ME};
+    assert_int_equal(rfi_many_open(&many, NULL, ME, all, 2, test_clock, NULL), REEF_OK);
+    seconds = 1000;
+    while (seconds < 2000) {
+        many->ops->publish(many, &topic, "x", 1);
+        many->ops->get(many, &topic);
+        seconds += 1;
+    }
+    assert_true(links[0].published * RFI_LINK_PATIENCE <= 0.1 * 1000 && links[0].published >= 8);
+    assert_true(links[1].published >= 900 && links[1].asked >= 900);
+    links[1].takes = RFI_LINK_PATIENCE; /* where both are slow, it is not the brokers */
+    for (int i = 0; i < 10; i++) {
+        many->ops->publish(many, &topic, "x", 1);
+    }
+    links[0].published = links[1].published = 0;
+    many->ops->publish(many, &topic, "x", 1);
+    assert_int_equal(links[0].published + links[1].published, 2);
+    rfi_many_close(&many);
+}
+
+static void what_is_for_one_goes_to_that_one(void **state)
+{
+    (void)state;
+    fake links[2] = {{.base = {&operations}}, {.base = {&operations}}};
+    rfi_netlink *all[2] = {&links[0].base, &links[1].base};
+    rfi_netlink *many = NULL;
+    const rfi_topic topic = {.kind = RFI_TOPIC_SLOT, .agent = ME, .way = 2};
+    assert_int_equal(rfi_many_open(&many, NULL, ME, all, 2, test_clock, NULL), REEF_OK);
+    many->ops->publish(many, &topic, "x", 1);
+    assert_int_equal(links[0].published, 0);
+    assert_int_equal(links[1].published, 1);
+    rfi_many_close(&many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_sent_goes_to_all_and_what_comes_is_taken_in_turn),
         cmocka_unit_test(nothing_is_stored_of_this_agent_if_all_say_so),
+        cmocka_unit_test(a_broker_that_holds_up_is_left_alone),
+        cmocka_unit_test(what_is_for_one_goes_to_that_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
