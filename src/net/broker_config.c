@@ -128,8 +128,8 @@ static void add_observer(rfi_page *p, const rfi_runfile *file, const rfi_partici
     rfi_key_print(key, RFI_LETTER_LOGIN, who->login);
     rfi_page_add(p,
                  "    { nkey: %s, permissions: { publish: { deny: \">\" }, subscribe: { allow: [\"reef.%s.t.*\", "
-                 "\"reef.%s.x.*\"] } } }\n",
-                 key, file->run, file->run);
+                 "\"reef.%s.x.*\", \"reef.%s.c.>\"] } } }\n",
+                 key, file->run, file->run, file->run);
 }
 
 /* Paths go into quotes, where two characters mean something else. */

@@ -181,6 +181,21 @@ static void thin_log(rfi_dash *d, size_t most)
     }
 }
 
+/* The members of a run may change often: the first line of the run and the latest ones stay. */
+static void thin_runs(rfi_dash *d, size_t more)
+{
+    bool first = true;
+    for (ptrdiff_t i = 0; i < d->count && d->run_bytes + more > d->limit / 2; i++) {
+        line *l = d->lines[i];
+        if (!l->dead && l->what == KIND_RUN) {
+            if (!first) {
+                drop(d, l);
+            }
+            first = false;
+        }
+    }
+}
+
 static void make_room(rfi_dash *d)
 {
     const uint64_t stride_max = UINT64_C(1) << 40;
@@ -272,6 +287,9 @@ bool rfi_dash_put_line(rfi_dash *d, const char *text, size_t size)
     if (d->record) {
         (void)fwrite(text, 1, size, d->record);
         (void)fputc('\n', d->record);
+    }
+    if (l && what == KIND_RUN) {
+        thin_runs(d, l->size);
     }
     bool fits = l && (what == KIND_RUN ? d->run_bytes + l->size <= d->limit / 2 : l->size <= LINE_MAX_BYTES);
     if (fits) {

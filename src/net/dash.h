@@ -4,7 +4,7 @@
  * docs/dash.md describes them member by member. The first members stand in a fixed order, so that lines can be told apart without
  * parsing JSON:
  *
- *   {"type":"run","time":0,...        what is known from the start; one, and again when the members of the run change
+ *   {"type":"run","time":T,...        what is known from the start; one, and again when the members of the run change
  *   {"type":"status","time":T,"agent":K,...   what an agent says of itself and of its neighbours
  *   {"type":"event","time":T,...      something that happened once
  *   {"type":"score","time":T,...      a figure of the whole network, from whoever can measure it
@@ -30,6 +30,8 @@ typedef struct rfi_dash_edge {
 } rfi_dash_edge;
 
 typedef struct rfi_dash_run {
+    double time;   /* 0, or when the members of the run have changed */
+    int64_t epoch; /* 0: the run has none */
     const char *name;
     const char *rule;   /* "" if unknown */
     const char *attack; /* NULL: nobody knows of one */
@@ -39,7 +41,8 @@ typedef struct rfi_dash_run {
     const char *const *names;
     ptrdiff_t edges;
     const rfi_dash_edge *edge;
-    const bool *malicious; /* by agent; NULL: not known */
+    const bool *removed;   /* by agent: its place is nobody's any more; NULL: none */
+    const bool *malicious; /* likewise; NULL: not known */
 } rfi_dash_run;
 
 /* A neighbour, as the agent that sends the status sees it. */

@@ -43,12 +43,13 @@ static void put(rfi_dash *dash, rfi_page *p)
     rfi_page_free(p);
 }
 
-static void add_malicious(rfi_page *p, const rfi_dash_run *r)
+/* The numbers of those agents. */
+static void add_agents(rfi_page *p, const char *before, const bool *which, ptrdiff_t agents)
 {
     const char *mark = "";
-    rfi_page_add(p, ",\"malicious\":[");
-    for (ptrdiff_t k = 0; k < r->agents; k++) {
-        if (r->malicious[k]) {
+    rfi_page_add(p, "%s[", before);
+    for (ptrdiff_t k = 0; k < agents; k++) {
+        if (which[k]) {
             rfi_page_add(p, "%s%td", mark, k);
             mark = ",";
         }
@@ -59,7 +60,10 @@ static void add_malicious(rfi_page *p, const rfi_dash_run *r)
 void rfi_dash_put_run(rfi_dash *dash, const rfi_dash_run *r)
 {
     rfi_page p = {0};
-    rfi_page_add(&p, "{\"type\":\"run\",\"time\":0,\"version\":1");
+    rfi_page_add(&p, "{\"type\":\"run\",\"time\":%.10g,\"version\":1", r->time);
+    if (r->epoch > 0) {
+        rfi_page_add(&p, ",\"epoch\":%lld", (long long)r->epoch);
+    }
     add_text(&p, ",\"name\":", r->name);
     add_text(&p, ",\"rule\":", r->rule);
     if (r->attack) {
@@ -78,8 +82,11 @@ void rfi_dash_put_run(rfi_dash *dash, const rfi_dash_run *r)
                      r->edge[e].weight);
     }
     rfi_page_add(&p, "]");
+    if (r->removed && memchr(r->removed, true, (size_t)r->agents * sizeof *r->removed)) {
+        add_agents(&p, ",\"removed\":", r->removed, r->agents);
+    }
     if (r->malicious) {
-        add_malicious(&p, r);
+        add_agents(&p, ",\"malicious\":", r->malicious, r->agents);
     }
     rfi_page_add(&p, "}");
     put(dash, &p);

@@ -34,6 +34,9 @@ reef_status rfi_live_open(rfi_live *live, const rfi_live_setup *setup, reef_erro
 
 void rfi_live_tend(rfi_live *live)
 {
+    if (live->watch) {
+        rfi_watch_tend(live->watch);
+    }
     if (live->server) {
         rfi_dash_wake(live->server);
     }

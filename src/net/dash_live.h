@@ -22,7 +22,7 @@ typedef struct rfi_live {
 
 /* On failure everything is closed. */
 reef_status rfi_live_open(rfi_live *live, const rfi_live_setup *setup, reef_error *error);
-/* Pages get new lines; about once a second. */
+/* Follows the run into later epochs, and pages get new lines; about once a second. */
 void rfi_live_tend(rfi_live *live);
 int rfi_live_port(const rfi_live *live);
 /* Accepts a cleared one. */

@@ -1,14 +1,15 @@
-/* Watching a run as one of its observers: STATUS frames and proofs of all agents, verified, become lines of the live page. */
+/* Watching a run as one of its observers: STATUS frames and proofs of all agents, verified, become lines of the live page. The observer
+ * follows the run into later epochs. */
 #ifndef RFI_NET_DASH_WATCH_H
 #define RFI_NET_DASH_WATCH_H
 
 #include "net/dash.h"
 
 typedef struct rfi_watch_setup {
-    const char *run_file;
+    const char *run_file;    /* may be replaced by the next one; must outlive the watch, */
     const char *key;         /* of an observer of the run file */
     const char *coordinator; /* identity that must have signed the run file; NULL: whoever did */
-    const char *authority;   /* certificates that brokers' are signed with; NULL: the system's */
+    const char *authority;   /* certificates that brokers' are signed with; NULL: the system's; must, too */
     rfi_dash *dash;          /* gets the lines; must outlive the watch */
 } rfi_watch_setup;
 
@@ -17,6 +18,8 @@ typedef struct rfi_watch rfi_watch;
 reef_status rfi_watch_open(rfi_watch **watch, const rfi_watch_setup *setup, reef_error *error);
 /* A message as it comes from a broker; on any thread. */
 void rfi_watch_hear(rfi_watch *watch, const char *subject, const unsigned char *bytes, size_t size);
+/* Looks for the file of the next epoch and goes over to it; on the thread that has opened the watch, about once a second. */
+void rfi_watch_tend(rfi_watch *watch);
 /* Seconds since it was opened: the time of its lines. */
 double rfi_watch_time(const rfi_watch *watch);
 /* All brokers refuse the observer's login. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { EAR_SUBJECTS = 2, EAR_PENDING = 8192, EAR_FILES = 64 };
+enum { EAR_SUBJECTS = 3, EAR_PENDING = 8192, EAR_FILES = 64 };
 
 struct rfi_nats_ear {
     natsOptions *options;
@@ -85,7 +85,7 @@ static natsStatus ear_connect(rfi_nats_ear *ear, const rfi_nats_ear_setup *setup
 
 static natsStatus ear_subscribe(rfi_nats_ear *ear, const rfi_nats_ear_setup *setup)
 {
-    static const char *const kinds[EAR_SUBJECTS] = {"t.*", "x.*"};
+    static const char *const kinds[EAR_SUBJECTS] = {"t.*", "x.*", "c.>"};
     natsStatus s = NATS_OK;
     for (int i = 0; s == NATS_OK && i < (setup->files ? 1 : EAR_SUBJECTS); i++) {
         char subject[RFI_SUBJECT_TEXT];

@@ -125,6 +125,33 @@ def check_swarm(reef):
             page.wait("m.ended && m.heard === 16", "the record does not play")
 
 
+def check_epoch(reef):
+    """An observer of a real network, in the folder of dash_epoch.bats: the page follows into the next epoch, and so does its record."""
+    with Page(reef, command=["dash", "watch.yaml", "--key", "desk.key", "--record", "record.jsonl"]) as page:
+        page.open()
+        page.wait("m.heard === 8 && reefDash.graph.cy?.nodes().length === 8 && m.history.round.length > 2", "8 agents are not heard")
+        check(page.js("return m.run.epoch") == 1, "it is not the first epoch")
+        page.driver.find_element(By.CSS_SELECTOR, "[data-agent='2'] button").click()
+        page.wait("document.getElementById('detail-title').textContent === 'a2'", "the list does not choose")
+        print(f"watching round {page.js('return m.progress()[1]'):.0f}", flush=True)
+        page.wait("m.run.epoch === 2 && reefDash.graph.cy.nodes().length === 9", "the page does not follow into the next epoch")
+        page.wait("m.agent.combined[8] > 0 && m.agent.trust[8] > 0.5", "the new agent does not take part")
+        check(page.js("return m.condition(3)") == "removed" and page.js("return m.outgoing[3].length + m.incoming[3].length") == 0, "who was removed is still there")
+        page.wait("document.querySelector(\"[data-agent='3'] td:last-child\").textContent === 'removed' && document.querySelectorAll('#agent-rows tr').length === 9", "the list does not tell who was removed")
+        check(page.js("return reefDash.graph.cy.getElementById('n3').data('condition')") == "removed", "the graph does not show who was removed")
+        check(page.js("return document.getElementById('detail-title').textContent") == "a2", "the choice of an agent was lost")
+        check(page.js("return document.getElementById('tile-heard').textContent") == "8 / 8", "the tile counts who was removed")
+        told = page.js("return m.log.filter((e) => ['epoch', 'added', 'removed'].includes(e.what)).map((e) => [e.what, e.agent])")
+        check(sorted(told) == [["added", 8], ["epoch", -1], ["removed", 3]], f"events are {told}")
+        # what was known of those who stay is still there, and a page that is opened now has it, too
+        page.driver.refresh()
+        page.wait("m.run?.epoch === 2 && m.agent.combined[8] > 0", "a late page does not catch up")
+        told = page.js("return [m.epochs, m.history.round, m.trustOver(2), m.trustOver(8)]")
+        first = sum(r <= told[0][0] for r in told[1])  # samples of the first epoch
+        check(len(told[0]) == 1 and first > 2 and any((t or 0) > 0.5 for t in told[2][:first]) and not any(told[3][:first]), f"a late page lacks the first epoch: {told}")
+        page.silent()
+
+
 def check_attack(reef):
     """Colours follow an attack within 2 rounds; a page opened late has everything from the beginning."""
     with Page(reef) as page:
@@ -154,8 +181,8 @@ def check_attack(reef):
         for chart in ("curve", "times", "presence"):
             check(page.js("return document.querySelectorAll(`#chart-${arguments[0]} canvas`).length", chart) == 1, f"no chart of {chart}")
         hints = {name: page.js("return document.getElementById(arguments[0] + '-hint').textContent", name) for name in ("curve", "times", "presence")}
-        check(re.search(r"Over honest agents: median \S+, from \S+ to \S+", hints["curve"]), f"no spread over agents: {hints}")
-        check("took 0.1 s each" in hints["times"] and re.search(r"[1-9]\S* fresh, \S+ old, 0 missing", hints["presence"]), f"{hints}")
+        check(re.search(r"Over honest agents: median \S+ dB, from \S+ dB to \S+ dB", hints["curve"]), f"no spread over agents: {hints}")
+        check("took 100 ms each" in hints["times"] and re.search(r"[1-9]\S* % fresh, \S+ % old, 0 % missing", hints["presence"]), f"{hints}")
         check(page.js("return document.getElementById('tile-distrusted').textContent") == "2", "2 should not be trusted")
         page.driver.refresh()
         page.wait("m.agent?.round[15] === 21", "a late page does not catch up")

@@ -1,8 +1,10 @@
 // The graph of agents, by Cytoscape.js: up to 200 of them.
 import cytoscape from "cytoscape";
 import { css, shade, style } from "./colours.js";
+import { spread } from "./layout.js";
 
-const CURVED = 40; // agents up to which each direction of a link has a line of its own
+export const CURVED = 40; // agents up to which each direction of a link has a line of its own
+const NAMED = 40; // up to which all names are shown; beyond, those of agents that are malicious, not trusted or chosen
 
 export class Graph {
   constructor(box, onChoose) {
@@ -10,50 +12,85 @@ export class Graph {
     this.onChoose = onChoose;
     this.cy = null;
     this.shown = -1;
+    this.chosen = -1;
   }
 
   sheet() {
     const ink = style("--ink");
-    const edge = this.curved ? { "curve-style": "bezier", "target-arrow-shape": "triangle", "arrow-scale": 0.7, "target-arrow-color": "data(colour)" } : { "curve-style": "haystack" };
+    const edge = this.curved ? { "curve-style": "bezier", "control-point-step-size": 14, "target-arrow-shape": "triangle", "arrow-scale": 0.65, "target-arrow-color": "data(colour)" } : { "curve-style": "haystack" };
     return [
-      { selector: "node", style: { "background-color": "data(colour)", width: "data(size)", height: "data(size)", label: "data(name)", color: ink, "font-size": this.font, "text-valign": "bottom",
-        "text-margin-y": 3, "border-width": 2, "border-color": style("--ring"), "text-outline-color": style("--card"), "text-outline-width": 2, "min-zoomed-font-size": 7 } },
-      { selector: "node[?malicious]", style: { shape: "diamond", "border-width": 3, "border-color": style("--bad") } },
+      { selector: "node", style: { "background-color": "data(colour)", width: "data(size)", height: "data(size)", label: "data(label)", color: ink, "font-size": this.font,
+        "font-family": "system-ui, sans-serif", "text-halign": "data(halign)", "text-valign": "data(valign)", "text-margin-x": "data(mx)", "text-margin-y": "data(my)",
+        "border-width": 2, "border-color": style("--ring"), "text-outline-color": style("--card"), "text-outline-width": 2.5, "z-index": 1 } },
+      { selector: "node[?malicious]", style: { shape: "diamond", width: "data(large)", height: "data(large)", "border-width": 2.5, "border-color": style("--bad"), color: style("--bad"), "font-weight": "bold", "z-index": 2 } },
       { selector: "node[condition = 'alone'], node[condition = 'idle'], node[condition = 'gathering']", style: { "border-style": "dashed", "border-color": ink } },
-      { selector: "node[condition = 'silent'], node[condition = 'left'], node[condition = 'not heard']", style: { "border-style": "dotted", "border-color": style("--soft"), "background-opacity": 0.45 } },
+      { selector: "node[condition = 'silent'], node[condition = 'left'], node[condition = 'not heard'], node[condition = 'removed']", style: { "border-style": "dotted", "border-color": style("--soft"), "background-opacity": 0.4 } },
+      { selector: "node[condition = 'removed']", style: { "background-opacity": 0.1, color: style("--soft"), "font-weight": "normal" } },
       { selector: "node[condition = 'excluded']", style: { "border-style": "double", "border-width": 7, "border-color": style("--bad") } },
-      { selector: "edge", style: { ...edge, "line-color": "data(colour)", width: "data(width)", opacity: "data(opacity)" } },
-      { selector: "edge[?refused]", style: this.curved ? { "line-style": "dashed" } : {} },
+      { selector: "edge", style: { ...edge, "line-color": "data(colour)", width: "data(width)", opacity: "data(opacity)", "z-index": 1 } },
+      { selector: "edge[?refused]", style: { "z-index": 2, ...(this.curved ? { "line-style": "dashed", "line-dash-pattern": [6, 4] } : {}) } },
+      { selector: "edge.aside", style: { opacity: this.curved ? 0.1 : 0.07 } },
+      { selector: "edge.aside[?refused]", style: { opacity: 0.35 } },
       { selector: "node:selected", style: { "underlay-color": style("--accent"), "underlay-opacity": 0.3, "underlay-padding": 8, "underlay-shape": "ellipse" } },
     ];
   }
 
-  /** In circles up to 24 agents and where links are many, otherwise by forces, from a circle: the same picture every time. */
-  layout(model) {
+  /** In a circle up to 24 agents and where links are many, otherwise as the links pull: the same picture every time. */
+  positions(model) {
     const dense = model.edges.count > 0.4 * model.n * (model.n - 1);
-    if (model.n <= 24 || dense) return { name: "circle", padding: 30, animate: false };
-    return { name: "cose", padding: 20, animate: false, randomize: false, nodeRepulsion: () => 9000, idealEdgeLength: () => 50, numIter: model.n > 100 ? 300 : 800 };
+    this.round = model.n <= 24 || dense;
+    const angle = (k) => (2 * Math.PI * k) / model.n - Math.PI / 2;
+    const radius = Math.max(190, (model.n * this.size) / 4);
+    return this.round ? model.run.names.map((_, k) => ({ x: radius * Math.cos(angle(k)), y: radius * Math.sin(angle(k)) })) : spread(model, 3 * this.size);
+  }
+
+  /** Names stand outwards, where there are the fewest links. */
+  label(at) {
+    const far = Math.hypot(at.x, at.y) || 1;
+    const [dx, dy] = [at.x / far, at.y / far];
+    const place = (d, low, high) => (d < -0.38 ? low : d > 0.38 ? high : "center");
+    const corner = Math.abs(dx) > 0.38 && Math.abs(dy) > 0.38 ? -0.11 * this.size : 4; // in the corner of its box a name would be far away
+    return { halign: place(dx, "left", "right"), valign: place(dy, "top", "bottom"), mx: Math.sign(dx) * (Math.abs(dx) > 0.38 ? corner : 0), my: Math.sign(dy) * (Math.abs(dy) > 0.38 ? corner : 0) };
   }
 
   build(model) {
     this.cy?.destroy();
     this.curved = model.n <= CURVED;
-    this.font = model.n <= 30 ? 11 : 8;
-    const size = model.n <= 12 ? 38 : model.n <= 40 ? 28 : model.n <= 100 ? 18 : 12;
-    const nodes = model.run.names.map((name, k) => ({ group: "nodes", data: { id: `n${k}`, k, name, malicious: model.isMalicious(k), colour: css(-1), size, condition: "" },
-      position: { x: 400 * Math.cos((2 * Math.PI * k) / model.n), y: 400 * Math.sin((2 * Math.PI * k) / model.n) } }));
+    this.font = model.n <= 30 ? 12 : 11;
+    this.size = model.n <= 12 ? 36 : model.n <= 40 ? 28 : model.n <= 100 ? 17 : 11;
+    this.named = model.n <= NAMED;
+    const at = this.positions(model);
+    const nodes = model.run.names.map((name, k) => ({ group: "nodes", position: at[k], data: { id: `n${k}`, k, name, label: this.named || model.isMalicious(k) ? name : "", malicious: model.isMalicious(k),
+      colour: css(-1), size: this.size, large: 1.25 * this.size, condition: "", ...this.label(at[k]) } }));
     this.pairs = this.links(model);
-    const edges = this.pairs.map((p, i) => ({ group: "edges", data: { id: `e${i}`, source: `n${p.from}`, target: `n${p.to}`, colour: css(-1), width: 1, opacity: 0.4, refused: false } }));
-    this.cy = cytoscape({ container: this.box, elements: [...nodes, ...edges], style: this.sheet(), layout: this.layout(model), minZoom: 0.1, maxZoom: 5,
+    const edges = this.pairs.map((p, i) => ({ group: "edges", data: { id: `e${i}`, source: `n${p.from}`, target: `n${p.to}`, colour: css(-1), width: 1, opacity: 0.3, refused: false } }));
+    this.cy = cytoscape({ container: this.box, elements: [...nodes, ...edges], style: this.sheet(), layout: { name: "preset", padding: 18 }, minZoom: 0.1, maxZoom: 5,
       boxSelectionEnabled: false, autounselectify: true, hideEdgesOnViewport: model.n > 100, pixelRatio: "auto" });
-    this.cy.on("tap", "node", (event) => this.onChoose(event.target.data("k")));
-    this.cy.on("tap", (event) => event.target === this.cy && this.onChoose(-1));
-    this.cy.on("mouseover", "node", () => { this.box.style.cursor = "pointer"; });
-    this.cy.on("mouseout", "node", () => { this.box.style.cursor = ""; });
+    this.listen();
     this.drawn = { node: new Int16Array(model.n).fill(-9), edge: new Int16Array(this.pairs.length).fill(-9), condition: new Array(model.n).fill("") };
     this.nodes = model.run.names.map((_, k) => this.cy.getElementById(`n${k}`));
     this.lines = this.pairs.map((_, i) => this.cy.getElementById(`e${i}`));
     this.shown = model.structure;
+    this.choose(this.chosen < model.n ? this.chosen : -1);
+  }
+
+  listen() {
+    this.cy.on("tap", "node", (event) => this.onChoose(event.target.data("k")));
+    this.cy.on("tap", (event) => event.target === this.cy && this.onChoose(-1));
+    this.cy.on("mouseover", "node", (event) => {
+      this.box.style.cursor = "pointer";
+      event.target.data("label", event.target.data("name"));
+    });
+    this.cy.on("mouseout", "node", (event) => {
+      this.box.style.cursor = "";
+      this.relabel(event.target);
+    });
+  }
+
+  /** Whether a name is always shown. */
+  relabel(node) {
+    const shown = this.named || node.data("malicious") || node.data("distrusted") || node.data("k") === this.chosen;
+    node.data("label", shown ? node.data("name") : "");
   }
 
   /** Lines to draw: one per link, or one for both directions where there are many agents. */
@@ -75,7 +112,10 @@ export class Graph {
       for (let k = 0; k < model.n; k++) {
         const s = shade(model.agent.trust[k]);
         const condition = model.condition(k);
-        if (s !== this.drawn.node[k]) this.nodes[k].data("colour", css(s));
+        if (s !== this.drawn.node[k]) {
+          this.nodes[k].data({ colour: css(s), distrusted: model.agent.distrusted[k] });
+          this.relabel(this.nodes[k]);
+        }
         if (condition !== this.drawn.condition[k]) this.nodes[k].data("condition", condition);
         this.drawn.node[k] = s;
         this.drawn.condition[k] = condition;
@@ -91,16 +131,24 @@ export class Graph {
     if (s === this.drawn.edge[i]) return;
     this.drawn.edge[i] = s;
     const low = s >= 0 && s < 10;
-    const width = (this.curved ? 1.4 : 1) + Math.min(2, 5 * model.edges.weight[pair.edges[0]]);
-    this.lines[i].data({ colour: css(s), refused: low, width: low ? width : 0.8 * width, opacity: low ? 0.9 : this.curved ? 0.5 : 0.35 });
+    const width = (this.curved ? 1.3 : 1) + Math.min(1.5, 4 * model.edges.weight[pair.edges[0]]);
+    this.lines[i].data({ colour: css(s), refused: low, width: low ? width : 0.7 * width, opacity: low ? 0.95 : 0.32 });
   }
 
+  /** The agent's own links stand out. */
   choose(k) {
+    const before = this.chosen;
+    this.chosen = k;
     if (!this.cy) return;
     this.cy.autounselectify(false);
     this.cy.$(":selected").unselect();
-    if (k >= 0) this.nodes[k].select();
+    this.cy.edges().toggleClass("aside", k >= 0);
+    if (k >= 0) {
+      this.nodes[k].select();
+      this.nodes[k].connectedEdges().removeClass("aside");
+    }
     this.cy.autounselectify(true);
+    for (const one of [before, k]) if (one >= 0 && one < this.nodes.length) this.relabel(this.nodes[one]);
   }
 
   restyle() {
@@ -112,12 +160,12 @@ export class Graph {
 
   zoom(factor) {
     const centre = { x: this.box.clientWidth / 2, y: this.box.clientHeight / 2 };
-    if (factor === 0) this.cy?.fit(undefined, 30);
+    if (factor === 0) this.cy?.fit(undefined, 18);
     else this.cy?.zoom({ level: this.cy.zoom() * factor, renderedPosition: centre });
   }
 
   resize() {
     this.cy?.resize();
-    this.cy?.fit(undefined, 30);
+    this.cy?.fit(undefined, 18);
   }
 }

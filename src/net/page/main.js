@@ -1,7 +1,7 @@
 // The page: lines come in, the views are drawn at most once per frame, and no more than a few times a second.
-import { Chart, metricName } from "./charts.js";
+import { Chart, metricFactor, metricText, metricTitle, metricUnit, sign, timeUnit } from "./charts.js";
 import { css, isDark, shade, STEPS } from "./colours.js";
-import { Graph } from "./graph.js";
+import { CURVED, Graph } from "./graph.js";
 import { Matrix } from "./matrix.js";
 import { Model } from "./model.js";
 import { Replay } from "./replay.js";
@@ -30,6 +30,14 @@ const bytes = (x) => {
   while (x >= 1000 && i < units.length - 1) (x /= 1000), i++;
   return `${show(x)} ${units[i]}`;
 };
+const duration = (x) => {
+  const [unit, factor] = timeUnit(x);
+  return Number.isFinite(x) ? `${show(x * factor)} ${unit}` : "–";
+};
+const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2) : "–");
+const percent = (x) => (Number.isFinite(x) ? `${show(100 * x, 3)} %` : "–");
+const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+const names = (m, list, most = 6) => list.slice(0, most).map((k) => m.run.names[k]).join(", ") + (list.length > most ? ` and ${list.length - most} more` : "");
 const put = (id, text) => {
   if ($(id).textContent !== text) $(id).textContent = text;
 };
@@ -49,16 +57,49 @@ function drawTop(m) {
   const rounds = sum(a.combined) + sum(a.alone);
   const score = m.scores.value.at(-1);
   const last = m.history.metric.at(-1);
-  const marked = m.run.malicious ? `, ${m.run.malicious.size} malicious` : "";
+  const metric = (score !== undefined && m.scores.name) || m.run.metric;
+  const members = m.n - m.run.removed.size;
+  const distrusted = a.distrusted.filter(Boolean).length;
+  const facts = [plural(members, "agent"), m.run.malicious ? `${m.run.malicious.size} malicious` : "", plural(m.edges.count, "link"), `rule ${m.run.rule || "unknown"}`,
+    m.run.attack ? `attack ${m.run.attack}` : "", m.run.epoch > 1 ? `epoch ${m.run.epoch}` : ""];
   put("run-name", m.run.name);
-  put("run-facts", `${m.n} agents${marked} · ${m.edges.count} links · rule ${m.run.rule || "unknown"}${m.run.attack ? ` · attack ${m.run.attack}` : ""}`);
+  put("run-facts", facts.filter(Boolean).join(" · "));
   put("tile-round", Number.isNaN(most) ? "–" : `${least === most ? most : `${least}–${most}`}${m.run.rounds ? ` / ${m.run.rounds}` : ""}`);
-  put("tile-metric-name", m.scores.name || m.run.metric || "Metric");
-  put("tile-metric", show(score ?? last?.[2] ?? NaN, 4));
-  put("tile-heard", `${m.heard} / ${m.n}`);
+  put("tile-metric-name", metricTitle(metric) || "Metric");
+  put("tile-metric", metricText(metric, score ?? last?.[2] ?? NaN));
+  put("tile-heard", `${m.heard} / ${members}`);
   put("tile-alone", rounds ? `${show((100 * sum(a.alone)) / rounds, 2)} %` : "–");
   put("tile-refused", String(m.refused));
-  put("tile-distrusted", String(a.distrusted.filter(Boolean).length));
+  put("tile-distrusted", String(distrusted));
+  $("tile-bad").classList.toggle("alarm", distrusted > 0);
+}
+
+/** What the colours say, in a sentence. */
+function verdict(m) {
+  const all = m.run.names.map((_, k) => k).filter((k) => !m.run.removed.has(k));
+  const bad = all.filter((k) => m.agent.distrusted[k]);
+  if (!m.heard) return ["wait", "", "Waiting for the first reports of agents…"];
+  if (!all.some((k) => !Number.isNaN(m.agent.trust[k]))) return ["wait", "", "No models have been combined yet."];
+  if (!m.run.malicious) return bad.length ? ["bad", `Not trusted by their neighbours: ${names(m, bad)}.`, ""] : ["good", "", "All agents are trusted by their neighbours."];
+  const marked = all.filter((k) => m.isMalicious(k));
+  const found = marked.filter((k) => m.agent.distrusted[k]);
+  const wronged = bad.filter((k) => !m.isMalicious(k));
+  const also = wronged.length ? ` Honest, but not trusted: ${names(m, wronged)}.` : "";
+  if (!marked.length) return wronged.length ? ["bad", "", also.trim()] : ["good", "", "Nobody is malicious, and everybody is trusted."];
+  const tolerated = marked.length === 1 ? "The malicious agent is" : `The ${marked.length} malicious agents are`;
+  if (!found.length) return ["good", "", `${tolerated} trusted so far.${also}`];
+  const who = found.length === marked.length ? (marked.length === 1 ? "The malicious agent is found out" : `All ${marked.length} malicious agents are found out`) : `${found.length} of ${marked.length} malicious agents are found out`;
+  return [wronged.length ? "bad" : "found", `${who}:`, ` ${names(m, found)}. ${wronged.length ? also.trim() : "No honest agent is distrusted."}`];
+}
+
+function drawVerdict(m) {
+  const [tone, strong, rest] = verdict(m);
+  if ($("verdict").textContent === strong + rest) return;
+  $("verdict").dataset.tone = tone;
+  const line = element("span");
+  if (strong) line.append(element("b", strong));
+  line.append(rest);
+  $("verdict").replaceChildren(line);
 }
 
 function drawState(m) {
@@ -88,7 +129,7 @@ function agentRow() {
   button.type = "button";
   button.addEventListener("click", () => choose(Number(row.dataset.agent)));
   name.append(swatch(NaN), button, element("span", "malicious", "mark"));
-  row.append(name, element("td", "", "number"), element("td", "", "number"), element("td", ""));
+  row.append(name, element("td", "", "number"), element("td", "", "number"), element("td", "", "state"));
   return row;
 }
 
@@ -99,6 +140,8 @@ function drawAgents(m) {
   while (body.children.length < count) body.append(agentRow());
   while (body.children.length > count) body.lastChild.remove();
   for (let i = 0; i < count; i++) fillRow(m, body.children[i], list[i]);
+  $("agents-empty").hidden = count > 0;
+  put("agents-empty", m.n ? "No agent has such a name." : "No agent is known yet.");
   put("agents-more", list.length > count ? `${count} of ${list.length} agents, the least trusted first` : "");
 }
 
@@ -109,11 +152,12 @@ function fillRow(m, row, k) {
   row.dataset.trust = show(m.agent.trust[k]);
   row.dataset.shade = shade(m.agent.trust[k]);
   row.classList.toggle("chosen", k === page.chosen);
+  row.classList.toggle("gone", m.run.removed.has(k));
   colour.style.backgroundColor = css(shade(m.agent.trust[k]));
   if (button.textContent !== m.run.names[k]) button.textContent = m.run.names[k];
   button.setAttribute("aria-pressed", String(k === page.chosen));
   mark.hidden = !m.isMalicious(k);
-  trust.textContent = show(m.agent.trust[k], 2);
+  trust.textContent = fixed(m.agent.trust[k]);
   round.textContent = m.agent.round[k] < 0 ? "–" : m.agent.round[k];
   state.textContent = m.condition(k);
 }
@@ -123,24 +167,27 @@ function fillRow(m, row, k) {
 function facts(m, k) {
   const a = m.agent;
   const ago = m.time - a.seen[k];
+  const count = (x) => (Number.isFinite(x) ? String(x) : "–");
   return [
     ["State", m.condition(k)],
-    ["Trust (median)", show(a.trust[k])],
-    ["Round", a.round[k] < 0 ? "–" : String(a.round[k])],
+    ["Known to be", m.run.malicious ? (m.isMalicious(k) ? "malicious" : "honest") : "–"],
     ["Last seen", Number.isFinite(ago) ? (ago < 1 ? "now" : `${show(ago, 2)} s ago`) : "never"],
-    ["Combined / alone", `${show(a.combined[k], 6)} / ${show(a.alone[k], 6)}`],
-    ["Idle / skipped", `${show(a.idle[k], 6)} / ${show(a.skipped[k], 6)}`],
-    [m.run.metric || "Metric", show(a.metric[k], 4)],
-    ["Weight combined", show(a.weight[k])],
+    ["Round", a.round[k] < 0 ? "–" : String(a.round[k])],
+    ["Rounds combined", count(a.combined[k])],
+    ["Rounds alone", count(a.alone[k])],
+    ["Rounds idle", count(a.idle[k])],
+    ["Rounds skipped", count(a.skipped[k])],
+    ["Weight heard", percent(a.weight[k])],
+    [metricTitle(m.run.metric) || "Metric", metricText(m.run.metric, a.metric[k])],
     ["Received", bytes(a.received[k])],
     ["Sent", bytes(a.sent[k])],
     ["Memory", bytes(a.resident[k])],
-    ["Known to be", m.run.malicious ? (m.isMalicious(k) ? "malicious" : "honest") : "–"],
   ];
 }
 
 function whyText(m, k) {
   const a = m.agent;
+  if (m.run.removed.has(k)) return "Removed from the run by the coordinator.";
   if (a.excluded[k]) return "Excluded: a proof shows that it signed two models for one round.";
   if (Number.isNaN(a.trust[k])) return "Nobody has combined a model of it yet.";
   const why = m.whyNot(k);
@@ -155,6 +202,7 @@ function fill(list, rows) {
 function drawDetail(m) {
   const k = page.chosen;
   $("detail").hidden = k < 0;
+  document.querySelector("main").classList.toggle("picked", k >= 0);
   if (k < 0) return;
   put("detail-title", m.run.names[k]);
   put("detail-why", whyText(m, k));
@@ -165,7 +213,7 @@ function drawDetail(m) {
     return pair;
   }));
   const refused = [...m.refusals[k]].sort((x, y) => y[1] - x[1]);
-  fill($("detail-refused"), refused.length ? refused.map(([cause, count]) => element("li", `${cause}: ${count}`)) : [element("li", "none")]);
+  fill($("detail-refused"), refused.length ? refused.map(([cause, count]) => element("li", `${cause}: ${count}`)) : [element("li", "None.")]);
   fill($("detail-peers"), peers(m, k));
   charts.trust.resize();
   charts.trust.set([m.history.round, m.trustOver(k), m.history.round.map(() => 1)]);
@@ -180,7 +228,7 @@ function peers(m, k) {
     const cell = (i) => {
       const c = element("td", undefined, "number");
       const trust = i === undefined ? NaN : m.edges.trust[i];
-      c.append(swatch(trust), show(trust, 2));
+      c.append(swatch(trust), fixed(trust));
       return c;
     };
     row.append(element("td", m.run.names[peer]), cell(out), cell(back));
@@ -194,17 +242,17 @@ const charts = {};
 
 function makeCharts() {
   charts.curve = new Chart($("chart-curve"), [
-    { colour: "--soft", width: 0.5 }, { colour: "--a", width: 0.5 }, { label: "median over agents; bands: 10 to 90 %, all", colour: "--a" },
-    { colour: "--a", width: 0.5 }, { colour: "--soft", width: 0.5 }, { label: "whole network", colour: "--b", dash: [6, 4] },
-  ], [[1, 5, "--band-wide"], [2, 4, "--band"]]);
+    { colour: "--soft", width: 0.5 }, { colour: "--a", width: 0.5 }, { label: "median of agents", colour: "--a" },
+    { colour: "--a", width: 0.5 }, { colour: "--soft", width: 0.5 }, { label: "whole network", colour: "--b", dash: [6, 4], optional: true },
+  ], { bands: [[1, 5, "--band-wide"], [2, 4, "--band"]] });
   charts.times = new Chart($("chart-times"), [
-    { label: "whole round", colour: "--ink" }, { label: "adapt", colour: "--a" }, { label: "wait", colour: "--b" }, { label: "combine", colour: "--c", dash: [5, 3] },
-  ], [], { range: (_, low, high) => [0, Math.max(high, 1e-4) * 1.08] });
+    { label: "round", colour: "--ink" }, { label: "adapt", colour: "--a" }, { label: "wait", colour: "--b" }, { label: "combine", colour: "--c", dash: [5, 3] },
+  ], { scale: { range: (_, low, high) => [0, Math.max(high, 1e-4) * 1.08] } });
   charts.presence = new Chart($("chart-presence"), [
     { label: "fresh", colour: "--a" }, { label: "old", colour: "--c", dash: [5, 3] }, { label: "missing", colour: "--b" },
-  ], [], { range: () => [0, 103] });
-  charts.trust = new Chart($("chart-trust"), [{ label: "median", colour: "--a" }, { label: "fair share", colour: "--soft", width: 1, dash: [4, 4] }], [],
-    { range: (_, low, high) => [0, Math.max(1.1, high * 1.05)] });
+  ], { scale: { range: () => [0, 103] }, unit: "% of models" });
+  charts.trust = new Chart($("chart-trust"), [{ label: "median", colour: "--a" }, { label: "fair share", colour: "--soft", width: 1, dash: [4, 4] }],
+    { scale: { range: (_, low, high) => [0, Math.max(1.1, high * 1.05)] }, height: 145 });
 }
 
 /** Scores of the whole network at the rounds of the samples. */
@@ -221,18 +269,21 @@ function scoresAt(m) {
 function drawCharts(m) {
   const h = m.history;
   const column = (list, i) => list.map((row) => row[i]);
-  const scores = scoresAt(m);
-  const spread = [4, 3, 2, 1, 0].map((i) => column(h.metric, i));
-  charts.curve.set([h.round, ...spread, scores]);
-  charts.times.set([h.round, h.pace, ...[0, 1, 2].map((i) => column(h.seconds, i))]);
+  const factor = metricFactor(m.run.metric || m.scores.name);
+  const scores = scoresAt(m).map((v) => v * factor);
+  const spread = [4, 3, 2, 1, 0].map((i) => column(h.metric, i).map((v) => v * factor));
+  const name = m.run.metric || m.scores.name;
+  charts.curve.set([h.round, ...spread, scores], name ? `${metricTitle(name).toLowerCase()}${metricUnit(name) ? `, ${metricUnit(name)}` : ""}` : "");
+  const [unit, times] = timeUnit(h.pace.reduce((most, v) => (v > most ? v : most), 0));
+  charts.times.set([h.round, h.pace.map((v) => v * times), ...[0, 1, 2].map((i) => column(h.seconds, i).map((v) => v * times))], unit);
   charts.presence.set([h.round, ...[0, 1, 2].map((i) => column(h.presence, i))]);
-  put("curve-title", `Learning: ${metricName(m.run.metric || m.scores.name) || "no metric yet"}`);
   const now = h.metric.at(-1);
   const honest = m.run.malicious ? "honest agents" : "agents";
-  put("curve-hint", now && Number.isFinite(now[2]) ? `Over ${honest}: median ${show(now[2], 4)}, from ${show(now[0], 4)} to ${show(now[4], 4)}` : Number.isFinite(scores.at(-1)) ? `Network: ${show(scores.at(-1), 4)}` : "");
-  put("times-hint", h.pace.length > 1 ? `Seconds; the last rounds took ${show(h.pace.at(-1))} s each, median over agents` : "");
+  put("curve-hint", now && Number.isFinite(now[2]) ? `Over ${honest}: median ${metricText(name, now[2])}, from ${metricText(name, now[0])} to ${metricText(name, now[4])}. Bands: 10 to 90 % of them, and all.`
+    : Number.isFinite(scores.at(-1)) ? `Network: ${metricText(name, scores.at(-1) / factor)}` : "Agents have not reported a metric yet.");
+  put("times-hint", h.pace.length > 1 ? `The last rounds took ${duration(h.pace.at(-1))} each; medians over agents.` : "No round is over yet.");
   const here = h.presence.at(-1);
-  put("presence-hint", here && Number.isFinite(here[0]) ? `Percent of neighbours' models: ${show(here[0])} fresh, ${show(here[1])} old, ${show(here[2])} missing` : "");
+  put("presence-hint", here && Number.isFinite(here[0]) ? `Last round: ${show(here[0])} % fresh, ${show(here[1])} % old, ${show(here[2])} % missing.` : "No models have been combined yet.");
 }
 
 // ---- events ----
@@ -254,11 +305,18 @@ function drawLog(m) {
     if (!hit(e) || ++hits > LOG_MOST) continue;
     const row = element("tr");
     row.dataset.what = e.what;
-    row.append(element("td", `${e.time.toFixed(1)} s`, "number"), element("td", e.what, "what"), element("td", name(e.agent)), element("td", name(e.by)), element("td", e.text));
+    const what = element("td");
+    what.append(element("span", e.what, "what"));
+    if (name(e.agent)) what.append(` ${name(e.agent)}`);
+    if (name(e.by) && e.by !== e.agent) what.append(element("span", ` reported by ${name(e.by)}`, "by"));
+    if (e.text) what.append(element("span", e.text, "text"));
+    row.append(element("td", `${e.time.toFixed(1)} s`, "number"), what);
     rows.push(row);
   }
   fill($("log-rows"), rows);
-  put("log-more", `${Math.min(hits, LOG_MOST)} shown of ${hits} that match; ${m.logCount} so far`);
+  $("log-empty").hidden = rows.length > 0;
+  put("log-empty", m.logCount ? "No event matches." : "Nothing has happened yet.");
+  put("log-more", hits > LOG_MOST || hits < m.logCount ? `${Math.min(hits, LOG_MOST)} shown of ${hits} that match; ${m.logCount} events so far` : "");
 }
 
 // ---- the network ----
@@ -299,8 +357,9 @@ function drawLegend() {
   scale.append("no trust", bar, "full share");
   const unknown = element("span", undefined, "item");
   unknown.append(swatch(NaN), "unknown");
-  const shapes = page.view === "graph" ? [item("diamond", "malicious, as the experiment says"), item("dashed", "alone or idle"), item("dotted", "silent"), item("double", "excluded")]
-    : [element("span", "rows receive, columns send; the strip above is the median trust in each sender", "item")];
+  const marked = page.model.run?.malicious ? [item("diamond", "known to be malicious")] : [];
+  const shapes = page.view === "graph" ? [item("line", "trusted link"), item(page.model.n > CURVED ? "line full" : "line cut", "hardly any weight"), ...marked, item("dashed", "alone or idle"), item("dotted", "silent, left or removed"), item("double", "excluded")]
+    : [element("span", "rows receive, columns send; the strip on top is the median trust in each sender", "item")];
   fill($("legend"), [scale, unknown, ...shapes]);
 }
 
@@ -314,7 +373,9 @@ function describe(m) {
 function drawNetwork(m) {
   if (page.structure !== m.structure) {
     page.structure = m.structure;
-    setView(m.n > GRAPH_MOST ? "matrix" : "graph");
+    if (page.members === m.run.name && m.n <= GRAPH_MOST) drawLegend(); // the next epoch: the view stays
+    else setView(m.n > GRAPH_MOST ? "matrix" : "graph");
+    page.members = m.run.name;
     setOrder(m.edges.count < 0.1 * m.n * m.n);
     $("view-graph").disabled = m.n > GRAPH_MOST;
     $("view-graph").title = m.n > GRAPH_MOST ? `A graph is drawn up to ${GRAPH_MOST} agents` : "";
@@ -356,6 +417,7 @@ function draw(now) {
   m.settle();
   if (page.chosen >= m.n) page.chosen = -1;
   drawNetwork(m);
+  drawVerdict(m);
   drawTop(m);
   drawAgents(m);
   drawDetail(m);

@@ -65,7 +65,10 @@ export class Matrix {
     this.pixels = new Uint32Array(this.image.data.buffer);
     const colours = Array.from({ length: STEPS + 1 }, (_, i) => pack(rgb(i)));
     const grey = pack(unknown());
-    this.pixels.fill(pack(style("--card").match(/\w\w/g).map((h) => parseInt(h, 16))));
+    const named = (name) => pack(style(name).match(/\w\w/g).map((h) => parseInt(h, 16)));
+    this.pixels.fill(named("--card"));
+    const side = Math.round(this.cell(model.n) * model.n); // where there is no link
+    this.block(Math.floor(this.left(model.n) - this.view.x), STRIP - Math.floor(this.view.y), side, side, named("--page"));
     this.fillEdges(model, colours, grey);
     this.fillStrip(model, colours, grey);
     context.putImageData(this.image, 0, 0);

@@ -24,6 +24,7 @@ export class Model {
   constructor() {
     this.n = 0;
     this.run = null;
+    this.epochs = []; // rounds at which the members of the run have changed
     this.time = 0;
     this.ended = "";
     this.log = [];
@@ -66,11 +67,13 @@ export class Model {
 
   // ---- the run ----
 
-  on_run(o) {
+  on_run(o, time) {
     const names = array(o.agents).slice(0, 4096).map((name, k) => text(name).slice(0, 64) || `agent ${k}`);
     const n = names.length;
-    const marked = Array.isArray(o.malicious) ? new Set(o.malicious.filter((k) => whole(k, n) >= 0)) : null;
-    this.run = { name: text(o.name), rule: text(o.rule), attack: text(o.attack), metric: text(o.metric), rounds: number(o.rounds) || 0, names, malicious: marked };
+    const among = (list) => new Set(list.filter((k) => whole(k, n) >= 0));
+    const before = this.run && this.follows(o, names) ? { n: this.n, agent: this.agent, edges: this.edges, refusals: this.refusals, metric: this.run.metric } : null;
+    this.run = { name: text(o.name), rule: text(o.rule), attack: text(o.attack), metric: text(o.metric) || before?.metric || "", rounds: number(o.rounds) || 0, names,
+      epoch: number(o.epoch) || 0, malicious: Array.isArray(o.malicious) ? among(o.malicious) : null, removed: among(array(o.removed)) };
     this.n = n;
     this.setEdges(array(o.edges), n);
     const column = (fill) => new Float64Array(n).fill(fill);
@@ -79,10 +82,34 @@ export class Model {
       trust: column(NaN), state: new Array(n).fill(""), excluded: new Array(n).fill(false), distrusted: new Array(n).fill(false) };
     this.refusals = Array.from({ length: n }, () => new Map());
     this.unsettled = new Set();
-    this.refused = 0;
-    this.heard = 0;
-    this.clearHistory();
+    if (before) this.carryOver(before);
+    else {
+      this.refused = 0;
+      this.epochs = [];
+      this.clearHistory();
+    }
+    this.heard = this.agent.round.reduce((count, r, k) => count + (r >= 0 && !this.run.removed.has(k)), 0);
     this.structure = (this.structure || 0) + 1;
+  }
+
+  /** The next epoch of the same run: its agents keep their places, new ones come behind them. */
+  follows(o, names) {
+    return text(o.name) === this.run.name && number(o.epoch) > this.run.epoch && names.length >= this.n && this.run.names.every((name, k) => names[k] === name);
+  }
+
+  /** What was known of those who stay. Removed agents are no longer judged, and their metric does not count. */
+  carryOver(before) {
+    for (const key of Object.keys(this.agent)) for (let k = 0; k < before.n; k++) this.agent[key][k] = before.agent[key][k];
+    before.refusals.forEach((causes, k) => { this.refusals[k] = causes; });
+    for (let i = 0; i < before.edges.count; i++) {
+      const j = this.edgeOf.get(before.edges.to[i] * this.n + before.edges.from[i]);
+      if (j !== undefined) for (const key of ["trust", "age", "refused", "cause", "why"]) this.edges[key][j] = before.edges[key][i];
+    }
+    for (const k of this.run.removed) {
+      this.agent.distrusted[k] = false;
+      for (const key of ["trust", "metric", "adapt", "wait", "combine"]) this.agent[key][k] = NaN;
+    }
+    this.epochs.push(this.history.round.at(-1) ?? 0);
   }
 
   setEdges(list, n) {
@@ -107,7 +134,7 @@ export class Model {
 
   on_status(o, time) {
     const k = whole(o.agent, this.n);
-    if (k < 0) return;
+    if (k < 0 || this.run.removed.has(k)) return;
     const a = this.agent;
     if (a.round[k] < 0) this.heard++;
     a.round[k] = Math.max(0, number(o.round) || 0);
@@ -223,11 +250,11 @@ export class Model {
 
   maybeSample(time) {
     this.checked++;
-    if (this.checked < this.n && !(time - this.checkedTime > 3)) return; // a word of everybody, or of those who still speak
+    if (this.checked < this.n - this.run.removed.size && !(time - this.checkedTime > 3)) return; // a word of everybody, or of those who still speak
     this.checked = 0;
     this.checkedTime = time;
     this.settle(time);
-    const rounds = Float64Array.from(this.agent.round).filter((r) => r >= 0).sort();
+    const rounds = Float64Array.from(this.agent.round).filter((r, k) => r >= 0 && !this.run.removed.has(k)).sort();
     const progress = Math.floor(quantile(rounds, rounds.length, 0.5));
     if (progress < this.sampledAt + this.step && this.samples > 0) return;
     this.sample(progress, time);
@@ -282,6 +309,7 @@ export class Model {
   /** One word for the ring around a node. */
   condition(k) {
     const a = this.agent;
+    if (this.run.removed.has(k)) return "removed";
     if (a.excluded[k]) return "excluded";
     if (a.round[k] < 0) return "not heard";
     if (this.ended) return "done";
@@ -291,11 +319,11 @@ export class Model {
   }
 
   progress() {
-    const rounds = Float64Array.from(this.agent.round).filter((r) => r >= 0).sort();
+    const rounds = Float64Array.from(this.agent.round).filter((r, k) => r >= 0 && !this.run.removed.has(k)).sort();
     return rounds.length ? [rounds[0], rounds[rounds.length - 1]] : [NaN, NaN];
   }
 
   trustOver(k) {
-    return this.history.trust.map((column) => column[k]);
+    return this.history.trust.map((column) => column[k] ?? NaN);
   }
 }

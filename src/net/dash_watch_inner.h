@@ -1,0 +1,70 @@
+/* What an observer holds; for dash_watch.c (frames to lines) and dash_follow.c (brokers and epochs). */
+#ifndef RFI_NET_DASH_WATCH_INNER_H
+#define RFI_NET_DASH_WATCH_INNER_H
+
+#include "net/agent.h"
+#include "net/dash_later.h"
+#include "net/dash_watch.h"
+
+#include <pthread.h>
+
+/* So many at once, and so many a second. */
+typedef struct rfi_bucket {
+    double tokens, at;
+} rfi_bucket;
+
+/* What was last heard of an agent. */
+typedef struct rfi_sight {
+    bool seen, left, proven;
+    uint64_t boot;
+    int64_t epoch;                /* that it works by */
+    double heard;                 /* when; behind `seen` */
+    ptrdiff_t audience, accusers; /* who hears it, and how many of them say that it is excluded */
+    rfi_bucket bucket;
+    unsigned char mark[RFI_HASH_BYTES]; /* of its last frame: other brokers bring the same one */
+    uint32_t *refused;                  /* per neighbour, by its place in the graph's row */
+    bool *accused;                      /* likewise */
+} rfi_sight;
+
+/* A run file in force, and what was seen of its agents. */
+typedef struct rfi_view {
+    rfi_runfile file;
+    rfi_roster roster;
+    rfi_sight *sights;
+    uint32_t *counters; /* of all sights, */
+    bool *accusations;  /* likewise */
+} rfi_view;
+
+enum { RFI_WATCH_EARS = 2 * RFI_BROKERS_MAX, RFI_WATCH_URL = 256 };
+
+struct rfi_watch {
+    rfi_secret secret;
+    const char *run_file, *authority;
+    rfi_dash *dash;
+    double began;
+    pthread_mutex_t lock; /* what follows: several brokers speak at once */
+    rfi_view *view;
+    rfi_later later;
+    rfi_bucket broker; /* of files that brokers hand out */
+    int64_t missing;   /* the epoch that was last complained of, since nobody has given its file */
+    rfi_status status;
+    /* Of the thread that opens and tends alone. */
+    ptrdiff_t ears;
+    struct {
+        rfi_nats_ear *ear;
+        char url[RFI_WATCH_URL];
+    } ear[RFI_WATCH_EARS];
+};
+
+/* Whether there is a token left, which is taken. */
+bool rfi_bucket_take(rfi_bucket *bucket, double time);
+/* On a thread of libnats. */
+void rfi_watch_heard(void *watch, const char *subject, const unsigned char *bytes, size_t size);
+
+/* Takes *file over, with the agents that `before` (or NULL) has seen; on failure it stays the caller's. */
+reef_status rfi_view_make(rfi_view **view, rfi_runfile *file, const rfi_view *before, reef_error *error);
+void rfi_view_free(rfi_view **view);
+/* The line of the run. */
+reef_status rfi_watch_put_run(const rfi_watch *watch, double time, reef_error *error);
+
+#endif
