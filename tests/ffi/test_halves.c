@@ -7,6 +7,7 @@
 #include "support/specs.h"
 
 #include <reef/ffi.h>
+#include <reef/rule.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -288,6 +289,43 @@ static void memories(void **state)
     reef_context_destroy(&context);
 }
 
+static double first_column(const void *params, const reef_column *column, double *share, reef_effort *effort)
+{
+    (void)params;
+    (void)effort;
+    for (ptrdiff_t i = 0; i < column->n; i++) {
+        share[i] = i == 0;
+    }
+    return column->x[0];
+}
+
+static ptrdiff_t first_span(const void *params, reef_span *span)
+{
+    (void)params;
+    assert_true(span->single);
+    memcpy(span->out, span->rows[0], (size_t)span->count * sizeof(float));
+    return 0;
+}
+
+/* A rule from outside whose span looks at the rows itself sees float32, as it has been promised. */
+static void spans_from_outside(void **state)
+{
+    static const reef_rule first = {.kind = {.name = "first", .summary = "the first row", .citation = ""},
+                                    .traits = REEF_TRAIT_HULL,
+                                    .column = first_column,
+                                    .span = first_span};
+    reef_context *context = NULL;
+    trial t = {.rows = 3, .length = {70, 5, 4100}};
+    (void)state;
+    random_state = 5;
+    assert_int_equal(reef_ffi_context(&context, 1, NULL, 0), REEF_OK);
+    assert_int_equal(reef_kind_register(context, REEF_FAMILY_RULE, &first.kind, NULL), REEF_OK);
+    fill(&t, PLAIN);
+    t.weights = NULL;
+    check(&t, context, "first", false, 1, "own rule");
+    reef_context_destroy(&context);
+}
+
 /* Every bit pattern: the one row is the result, NaN and Inf refused. */
 static void every_pattern(void **state)
 {
@@ -324,8 +362,8 @@ static void every_pattern(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_spec), cmocka_unit_test(with_threads),
-                                       cmocka_unit_test(other_policies), cmocka_unit_test(memories),
-                                       cmocka_unit_test(every_pattern)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_spec),         cmocka_unit_test(with_threads),
+                                       cmocka_unit_test(other_policies),     cmocka_unit_test(memories),
+                                       cmocka_unit_test(spans_from_outside), cmocka_unit_test(every_pattern)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
