@@ -31,6 +31,13 @@ foreach(set portable avx2 avx512 neon)
                                          "${reef_${set}_options};${reef_kernel_options}")
 endforeach()
 
+# float16 in AVX2: F16C has a bit of its own, which halves.c asks for.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(sources ${reef_sources})
+  list(FILTER sources INCLUDE REGEX "/kernels/kernels_avx2_f16\\.c$")
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -mf16c)
+endif()
+
 # AddressSanitizer's fake frames are not aligned for vectors of 64 bytes, which gcc keeps in them: loads would fault.
 if(REEF_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL GNU)
   set(sources ${reef_sources})

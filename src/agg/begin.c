@@ -271,20 +271,26 @@ bool reef_plan_suspect(const reef_plan *plan)
     return atomic_load(&((reef_plan *)(uintptr_t)plan)->any_suspect);
 }
 
-reef_status reef_plan_scan(reef_plan *plan, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1, const void *const *rows,
-                           reef_error *error)
+reef_status rfi_plan_scan(reef_plan *plan, rfi_type type, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
+                          const void *const *rows, reef_error *error)
 {
     reef_status status = rfi_check_range(plan, 0, segment, m0, m1, rows, false, error);
     for (ptrdiff_t i = 0; status == REEF_OK && i < plan->n_raw; i++) {
         ptrdiff_t l = plan->m.active[i];
         for (ptrdiff_t m = 0; m < m1 - m0; m++) {
-            if (!isfinite(rfi_load(plan->dtype, rows[l], m))) {
+            if (!isfinite(rfi_load_from(type, rows[l], m))) {
                 atomic_store(&plan->m.suspect[l], true);
                 break;
             }
         }
     }
     return status;
+}
+
+reef_status reef_plan_scan(reef_plan *plan, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1, const void *const *rows,
+                           reef_error *error)
+{
+    return rfi_plan_scan(plan, plan ? rfi_plan_type(plan) : RFI_F32, segment, m0, m1, rows, error);
 }
 
 static reef_status refuse_rows(const reef_plan *plan, reef_error *error)

@@ -360,7 +360,7 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
                       .out = out_at(j, from),
                       .hard = w->hard,
                       .scratch = w->scratch,
-                      .kernels = plan->kernels};
+                      .kernels = w->row_kernels};
     if (*reported) {
         span.share = rfi_treesum_leaf(&w->trust);
         span.rejected = w->rejected;
@@ -433,7 +433,7 @@ static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool
                      .scratch = w->scratch,
                      .hard = w->hard};
     unsigned flush = rfi_flush_begin();
-    ptrdiff_t hard = plan->kernels->sum(&span);
+    ptrdiff_t hard = w->row_kernels->sum(&span);
     rfi_flush_end(flush);
     if (*reported) {
         double *sum = rfi_treesum_leaf(&w->trust);

@@ -24,11 +24,13 @@ static reef_status visit(void *user, const rfi_stretch *at, reef_error *error)
     if (status != REEF_OK) {
         return status;
     }
+    rfi_type type = d->type ? d->type(d->user, at) : rfi_plan_type(plan);
+    rfi_plan_rows(plan, &plan->m.workers[at->worker], type);
     if (t->kind == OBSERVE) {
         return reef_plan_observe(plan, at->worker, at->segment, at->m0, at->m1, rows, error);
     }
     if (t->kind == SCAN) {
-        return reef_plan_scan(plan, at->segment, at->m0, at->m1, rows, error);
+        return rfi_plan_scan(plan, type, at->segment, at->m0, at->m1, rows, error);
     }
     void *out = d->place(d->user, at);
     status = reef_plan_combine(plan, at->worker, at->segment, at->m0, at->m1, rows, out, error);

@@ -10,6 +10,7 @@
 
 #include "base/registry.h"
 #include "base/walk.h"
+#include "io/array.h"
 
 #include <reef/agg.h>
 
@@ -34,6 +35,8 @@ typedef struct rfi_drive {
     /* The source: lets rows[l] point to coordinate at->m0 of every row in use, as far as at->m1, until the worker's next call. Called
      * from several threads at once, with one worker number each. */
     reef_status (*read)(void *user, const rfi_stretch *at, const void **rows, reef_error *error);
+    /* The type of a stretch's rows, told after reading it: the plan's, or one that rfi_plan_reads. NULL: the plan's. */
+    rfi_type (*type)(void *user, const rfi_stretch *at);
     /* Tells which stretch will be read next, in several calls; NULL: need not. */
     void (*expect)(void *user, const rfi_stretch *part);
     /* The sink: where the results of a stretch are to be put, in the plan's type; */
@@ -65,6 +68,9 @@ bool rfi_agg_refuses_nan(const reef_agg *agg);
 ptrdiff_t rfi_plan_dropped(const reef_plan *plan);
 /* True if a row takes part in the aggregation under way. */
 bool rfi_plan_uses(const reef_plan *plan, ptrdiff_t row);
+/* True if rows of that type may be handed over as they are: the plan's own, or one of 16 bits that is widened as it is read. The result
+ * has the plan's type, and is what widened rows would give. */
+bool rfi_plan_reads(const reef_plan *plan, rfi_type type);
 /* Coordinates at whose multiples ranks may cut a segment. */
 ptrdiff_t rfi_plan_unit(const reef_plan *plan, bool report);
 /* Least number of coordinates, or a multiple of it, that may be a step of rfi_drive: where every coordinate stands for itself, so few that

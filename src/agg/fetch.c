@@ -4,6 +4,7 @@
  * (factor refill); a mixed row without any value left has a gap at that column. Under the other policies a non-finite entry
  * marks its row as suspect, reads as 0 meanwhile, and the aggregation is started again without the row. */
 #include "agg/plan.h"
+#include "io/precision.h"
 #include "num/order.h"
 
 #include <assert.h>
@@ -27,6 +28,18 @@ double rfi_load(reef_dtype dtype, const void *base, ptrdiff_t index)
     double value;
     memcpy(&value, (const char *)base + index * (ptrdiff_t)sizeof value, sizeof value);
     return value;
+}
+
+double rfi_load_from(rfi_type type, const void *row, ptrdiff_t index)
+{
+    if (type == RFI_F32 || type == RFI_F64) {
+        return rfi_load(type == RFI_F32 ? REEF_F32 : REEF_F64, row, index);
+    }
+    uint16_t half;
+    float value;
+    memcpy(&half, (const char *)row + index * (ptrdiff_t)sizeof half, sizeof half);
+    rfi_widen_to_f32(type, &half, 1, &value);
+    return (double)value;
 }
 
 void rfi_store(reef_dtype dtype, void *base, ptrdiff_t index, double value)
@@ -62,7 +75,7 @@ void rfi_fetch(reef_plan *plan, rfi_worker *worker, const void *const *rows, ptr
     for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
         ptrdiff_t l = plan->m.active[i];
         for (ptrdiff_t t = 0; t < count; t++) {
-            double value = rfi_load(plan->dtype, rows[l], offset + t);
+            double value = rfi_load_from(worker->type, rows[l], offset + t);
             bool bad = !isfinite(value);
             if (plan->kernels && fabs(value) < smallest) {
                 value = 0; /* as the kernels see it */

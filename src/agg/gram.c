@@ -186,7 +186,7 @@ static void repair_close(const reef_plan *plan, rfi_worker *worker, const gram_p
         worker->close_rows[raw] = worker->used[worker->close_points[raw]];
     }
     rfi_span span = {.rows = worker->close_rows, .n = raw, .count = piece->count};
-    plan->kernels->away(&span, worker->medians, to, RFI_GRAM_STRIDE);
+    worker->row_kernels->away(&span, worker->medians, to, RFI_GRAM_STRIDE);
     for (ptrdiff_t i = raw; i < count; i++) { /* origin and centre, whose places are behind those of all rows */
         memmove(to + i * RFI_GRAM_STRIDE, to + worker->close_points[i] * RFI_GRAM_STRIDE, RFI_GRAM_STRIDE * sizeof *to);
     }
@@ -222,7 +222,7 @@ static bool gram_single(reef_plan *plan, rfi_worker *worker, const gram_piece *p
     ptrdiff_t points = rfi_space_points(plan, piece->space);
     ptrdiff_t length = rfi_packed_length(points);
     rfi_span span = {.rows = worker->used, .n = plan->n_raw, .count = piece->count, .scratch = worker->scratch};
-    if (!plan->kernels->centre_single(&span, worker->single_rows, RFI_SINGLE_STRIDE, worker->medians) ||
+    if (!worker->row_kernels->centre_single(&span, worker->single_rows, RFI_SINGLE_STRIDE, worker->medians) ||
         !centre_extra_points(plan, worker, piece, LARGEST_SINGLE)) {
         return false;
     }
@@ -271,7 +271,8 @@ static bool gram_fast(reef_plan *plan, rfi_worker *worker, const gram_piece *pie
     rfi_rows_used(plan, worker, piece->m, m0, rows);
     unsigned flush = rfi_flush_begin();
     *single = raw && *single && gram_single(plan, worker, piece);
-    bool done = *single || (raw ? gram_double(plan, worker, plan->kernels, piece) : gram_mixed(plan, worker, piece));
+    bool done =
+        *single || (raw ? gram_double(plan, worker, worker->row_kernels, piece) : gram_mixed(plan, worker, piece));
     rfi_flush_end(flush);
     return done;
 }

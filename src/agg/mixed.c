@@ -30,14 +30,14 @@ static bool mix_row(const reef_plan *plan, rfi_worker *w, const void *const *row
                            .out = to,
                            .scratch = w->scratch,
                            .hard = w->hard};
-    return plan->kernels->sum_wide(&span);
+    return w->row_kernels->sum_wide(&span);
 }
 
 /* Asks for the next chunk of raw rows, which need not exist: those from `from` on, before `to`. */
-static void look_ahead(const reef_plan *plan, const void *const *rows, ptrdiff_t from, ptrdiff_t to)
+static void look_ahead(const rfi_worker *w, const void *const *rows, ptrdiff_t from, ptrdiff_t to)
 {
     const ptrdiff_t line = 64;
-    ptrdiff_t bytes = RFI_MIX_CHUNK * (ptrdiff_t)rfi_dtype_size(plan->dtype);
+    ptrdiff_t bytes = RFI_MIX_CHUNK * (ptrdiff_t)rfi_type_size(w->type);
     for (ptrdiff_t p = from; p < to; p++) {
         uintptr_t next = (uintptr_t)rows[p] + (uintptr_t)bytes;
         for (ptrdiff_t at = 0; at < bytes; at += line) {
@@ -52,7 +52,7 @@ bool rfi_mix_rows(const reef_plan *plan, rfi_worker *w, const void *const *rows,
     assert(count >= 1 && count <= RFI_MIX_CHUNK && plan->wide);
     for (ptrdiff_t k = 0; usable && k < plan->n_mixed; k++) {
         if (count == RFI_MIX_CHUNK) {
-            look_ahead(plan, rows, plan->n_raw * k / plan->n_mixed, plan->n_raw * (k + 1) / plan->n_mixed);
+            look_ahead(w, rows, plan->n_raw * k / plan->n_mixed, plan->n_raw * (k + 1) / plan->n_mixed);
         }
         usable = mix_row(plan, w, rows, k, count, w->mixed + k * RFI_MIX_CHUNK);
     }

@@ -25,7 +25,7 @@ ptrdiff_t rfi_sum_length(const reef_plan *plan, ptrdiff_t rows, ptrdiff_t points
 
 void rfi_rows_used(const reef_plan *plan, rfi_worker *worker, ptrdiff_t m, ptrdiff_t m0, const void *const *rows)
 {
-    ptrdiff_t skip = (m - m0) * (ptrdiff_t)rfi_dtype_size(plan->dtype);
+    ptrdiff_t skip = (m - m0) * (ptrdiff_t)rfi_type_size(worker->type);
     for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
         worker->used[i] = (const char *)rows[plan->m.active[i]] + skip;
     }

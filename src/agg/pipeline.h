@@ -24,4 +24,7 @@ struct reef_agg {
 /* Liars a stage expects among n rows by its own setting; 0 for rules without f. */
 ptrdiff_t rfi_stage_malicious(const rfi_stage *stage, ptrdiff_t n);
 
+/* registry.c: whether a rule is one of the library's own. */
+bool rfi_rule_is_builtin(const reef_rule *rule);
+
 #endif

@@ -230,6 +230,23 @@ static void lay_out_sums(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->far = rfi_arena_take(arena, gram, 1, sizeof(bool));
 }
 
+rfi_type rfi_plan_type(const reef_plan *plan)
+{
+    return plan->dtype == REEF_F32 ? RFI_F32 : RFI_F64;
+}
+
+bool rfi_plan_reads(const reef_plan *plan, rfi_type type)
+{
+    return type == rfi_plan_type(plan) || (type == RFI_F16 && plan->halved[0]) || (type == RFI_BF16 && plan->halved[1]);
+}
+
+void rfi_plan_rows(const reef_plan *plan, rfi_worker *worker, rfi_type type)
+{
+    assert(rfi_plan_reads(plan, type));
+    worker->type = type;
+    worker->row_kernels = type == rfi_plan_type(plan) ? plan->kernels : plan->halved[type == RFI_BF16];
+}
+
 static void lay_out_worker(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
 {
     lay_out_rows(plan, arena, w);
@@ -273,7 +290,18 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
         rfi_worker measured = {0};
         rfi_worker *w = m->workers ? &m->workers[i] : &measured;
         *w = measured;
+        rfi_plan_rows(plan, w, rfi_plan_type(plan));
         lay_out_worker(plan, arena, w);
+    }
+}
+
+/* Not for rules that have float32 numbers beside the rows: a remembered centre, or the span of a rule from outside. */
+static void choose_halved(reef_plan *plan)
+{
+    bool own_span = plan->rule->span && !rfi_rule_is_builtin(plan->rule);
+    bool possible = plan->dtype == REEF_F32 && plan->kernels && !own_span && !(plan->needs & REEF_NEED_CENTRE);
+    for (int brain = 0; possible && brain < 2; brain++) {
+        plan->halved[brain] = rfi_kernels_halved(plan->kernels, brain);
     }
 }
 
@@ -290,6 +318,7 @@ static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_sha
     bool mixes = agg->count > 1 && looks && agg->nan != RFI_NAN_DROP_COORDINATE;
     plan->wide = plan->kernels && mixes ? rfi_kernels_find(false) : NULL;
     plan->needs = plan->rule->needs ? plan->rule->needs(plan->params) : 0;
+    choose_halved(plan);
     plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
     for (ptrdiff_t s = 0; s < shape->segments; s++) {
         plan->total += shape->lengths[s];

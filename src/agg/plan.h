@@ -20,6 +20,7 @@
 #include "agg/pipeline.h"
 #include "agg/recall.h"
 #include "base/memory.h"
+#include "io/array.h"
 #include "num/kernels/kernels.h"
 #include "num/treesum.h"
 
@@ -44,6 +45,10 @@ typedef struct rfi_space {
 enum { RFI_MIX_CHUNK = 256 };
 
 typedef struct rfi_worker {
+    /* type of the rows under way (the plan's, or one that rfi_plan_reads), and the kernels for them */
+    rfi_type type;
+    const rfi_kernels *row_kernels;
+
     const void **rows;       /* K: row pointers of the range under way */
     const void **used;       /* K + 1: rows handed to a kernel */
     const void **rows_mixed; /* K: raw rows under way, while mixed ones are made of them */
@@ -139,11 +144,13 @@ struct reef_plan {
     ptrdiff_t worker_count;
     const rfi_kernels *wide;    /* kernels for float64, for mixed rows; NULL: none, or not needed */
     const rfi_kernels *kernels; /* NULL: the scalar rules do everything */
-    unsigned needs;             /* of the rule */
-    int64_t scope;              /* of the rule: REEF_SCOPE_* or a block length */
-    bool gram_any;              /* some pass sums Gram matrices */
-    bool recalls;               /* the rule remembers every sender */
-    rfi_recall recall;          /* with it */
+    /* the same for rows of float16 and bfloat16; NULL: none, or not possible with the rule */
+    const rfi_kernels *halved[2];
+    unsigned needs;    /* of the rule */
+    int64_t scope;     /* of the rule: REEF_SCOPE_* or a block length */
+    bool gram_any;     /* some pass sums Gram matrices */
+    bool recalls;      /* the rule remembers every sender */
+    rfi_recall recall; /* with it */
     rfi_space spaces[2];
     ptrdiff_t passes;
     bool mix_early;   /* no pre-aggregator looks at the rows: the matrix is found before the first pass */
@@ -172,6 +179,14 @@ struct reef_plan {
 /* begin.c: leaves out rows that are known to hold NaN or Inf, as reef_plan_drop does with those it has met. */
 reef_status rfi_plan_exclude(reef_plan *plan, const bool *rows, reef_error *error);
 
+/* begin.c: reef_plan_scan of rows of a type. */
+reef_status rfi_plan_scan(reef_plan *plan, rfi_type type, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
+                          const void *const *rows, reef_error *error);
+
+/* plan.c: the type of the plan's own numbers; which type the rows have that a worker is handed from now on. */
+rfi_type rfi_plan_type(const reef_plan *plan);
+void rfi_plan_rows(const reef_plan *plan, rfi_worker *worker, rfi_type type);
+
 /* Forgets what was observed: before every pass. */
 void rfi_plan_unsee(reef_plan *plan);
 
@@ -184,6 +199,8 @@ void rfi_fetch(reef_plan *plan, rfi_worker *worker, const void *const *rows, ptr
  * segment. Returns the number of rows that have a value there. */
 ptrdiff_t rfi_column_points(reef_plan *plan, rfi_worker *worker, const rfi_space *space, ptrdiff_t t, ptrdiff_t segment,
                             ptrdiff_t m);
+/* A number of a row, in double precision. */
+double rfi_load_from(rfi_type type, const void *row, ptrdiff_t index);
 double rfi_load(reef_dtype dtype, const void *base, ptrdiff_t index);
 void rfi_store(reef_dtype dtype, void *base, ptrdiff_t index, double value);
 double rfi_smallest_normal(reef_dtype dtype);

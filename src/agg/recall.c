@@ -111,7 +111,7 @@ static bool centre_fast(reef_plan *plan, rfi_worker *worker, ptrdiff_t m, ptrdif
     rfi_rows_used(plan, worker, m, m0, rows);
     rfi_span span = {.rows = worker->used, .n = plan->n_raw, .count = count, .scratch = worker->scratch};
     unsigned flush = rfi_flush_begin();
-    bool done = plan->kernels->centre(&span, worker->centred_rows, plan->recall.chunk, worker->medians, &largest);
+    bool done = worker->row_kernels->centre(&span, worker->centred_rows, plan->recall.chunk, worker->medians, &largest);
     rfi_flush_end(flush);
     return done;
 }
@@ -180,7 +180,7 @@ static bool sketch_fast(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment, 
     rfi_span span = {.rows = worker->used, .n = n, .count = count, .scratch = worker->scratch};
     rfi_turns turns = {worker->signs, shift};
     unsigned flush = rfi_flush_begin();
-    bool done = plan->kernels->residual(&span, &turns, worker->room, sums, sums + n);
+    bool done = worker->row_kernels->residual(&span, &turns, worker->room, sums, sums + n);
     rfi_flush_end(flush);
     if (!done || !in_range(sums, n)) {
         return false;

@@ -10,6 +10,16 @@ static const reef_kind *const builtin[] = {
 #undef REEF_AGG
 };
 
+bool rfi_rule_is_builtin(const reef_rule *rule)
+{
+    for (size_t i = 0; i < RFI_COUNT(builtin); i++) {
+        if (builtin[i] == &rule->kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool are_named(const reef_diagnostic *table, ptrdiff_t count, ptrdiff_t most)
 {
     bool named = count >= 0 && count <= most && (table || count == 0);

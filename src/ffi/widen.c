@@ -1,5 +1,5 @@
-/* Aggregation of models whose tensors have different types, or 16 bits, without a wide copy of the rows: in pieces that are widened as
- * they come. Widening is exact; the result is rounded once. */
+/* Aggregation of models whose tensors have different types, or 16 bits, without a wide copy of the rows: the plan reads them as they are if
+ * it can, otherwise in pieces that are widened as they come. Widening is exact; the result is rounded once, piece by piece. */
 #include "ffi/handles.h"
 
 #include "agg/driver.h"
@@ -19,12 +19,14 @@ static const ptrdiff_t parallel_numbers = (ptrdiff_t)1 << 19;
 /* What one worker has under way. */
 typedef struct widening_room {
     unsigned char *raw;  /* one piece, of the type of the segment under way */
-    unsigned char *wide; /* rows x piece, of the plan's type */
+    unsigned char *wide; /* rows x piece, of the plan's type; NULL if the plan reads all rows as they are */
     unsigned char *out;  /* one piece */
 } widening_room;
 
 typedef struct widening {
     const rfi_ffi_job *job;
+    const reef_plan *plan;
+    bool widens; /* some rows are not read as they are */
     ptrdiff_t piece;
     ptrdiff_t workers;
     size_t width;        /* bytes of a number of the plan's type */
@@ -53,7 +55,8 @@ static void narrow(const widening *w, rfi_type type, const widening_room *room, 
 {
     if (w->job->dtype == REEF_F64) {
         rfi_narrow_from_f64(type, (const double *)(const void *)room->out, count, to);
-    } else if (!(type == RFI_BF16 && rfi_bf16_narrow((const float *)(const void *)room->out, count, to))) {
+    } else if (!(type == RFI_F16 && rfi_halves_narrow((const float *)(const void *)room->out, count, to)) &&
+               !(type == RFI_BF16 && rfi_bf16_narrow((const float *)(const void *)room->out, count, to))) {
         rfi_narrow_from_f32(type, (const float *)(const void *)room->out, count, to);
     }
 }
@@ -77,7 +80,6 @@ static void look_ahead(const unsigned char *row, size_t bytes)
     }
 }
 
-/* Pieces of the plan's own type are read where they are. */
 static reef_status read_piece(void *user, const rfi_stretch *at, const void **rows, reef_error *error)
 {
     const widening *w = user;
@@ -93,13 +95,20 @@ static reef_status read_piece(void *user, const rfi_stretch *at, const void **ro
         unsigned char *to = room->wide + (size_t)(l * w->piece) * w->width;
         row += (size_t)at->m0 * width;
         rows[l] = row;
-        if (!rfi_ffi_is_plain(job, at->segment)) {
+        if (!rfi_plan_reads(w->plan, type)) {
             look_ahead(row, (size_t)count * width);
             widen(w, type, aligned(room, row, count, width), count, to);
             rows[l] = to;
         }
     }
     return REEF_OK;
+}
+
+static rfi_type type_read(void *user, const rfi_stretch *at)
+{
+    const widening *w = user;
+    rfi_type type = type_of(w->job->types[at->segment]);
+    return rfi_plan_reads(w->plan, type) ? type : (w->job->dtype == REEF_F64 ? RFI_F64 : RFI_F32);
 }
 
 static unsigned char *out_at(const widening *w, const rfi_stretch *at)
@@ -139,7 +148,7 @@ static void lay_out(widening *w, rfi_arena *arena)
         widening_room measured = {0};
         widening_room *room = w->room ? &w->room[i] : &measured;
         room->raw = rfi_arena_take(arena, w->piece, 1, w->width);
-        room->wide = rfi_arena_take(arena, w->job->rows, w->piece, w->width);
+        room->wide = rfi_arena_take(arena, w->widens ? w->job->rows : 0, w->piece, w->width);
         room->out = rfi_arena_take(arena, w->piece, 1, w->width);
     }
 }
@@ -150,8 +159,10 @@ static reef_status run(widening *w, reef_plan *plan, const reef_input *input, re
     rfi_arena measure = {0};
     for (ptrdiff_t s = 0; s < w->job->segments; s++) { /* no more than the longest tensor needs */
         w->piece = w->job->lengths[s] > w->piece ? w->job->lengths[s] : w->piece;
+        w->widens = w->widens || !rfi_plan_reads(plan, type_of(w->job->types[s]));
     }
-    ptrdiff_t step = rfi_plan_step(plan, report != NULL);
+    w->plan = plan;
+    ptrdiff_t step = w->widens ? rfi_plan_step(plan, report != NULL) : reef_plan_piece(plan);
     w->piece = step < w->piece ? step : w->piece;
     lay_out(w, &measure);
     void *memory = measure.overflow ? NULL : rfi_allocate(context, (size_t)measure.used + RFI_ALIGNMENT);
@@ -162,6 +173,7 @@ static reef_status run(widening *w, reef_plan *plan, const reef_input *input, re
     const rfi_drive drive = {.plan = plan,
                              .user = w,
                              .read = read_piece,
+                             .type = type_read,
                              .place = place,
                              .write = write_piece,
                              .workers = w->workers,

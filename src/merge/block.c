@@ -177,10 +177,23 @@ static const rfi_tensor *tensor_of(const rfi_merge *merge, ptrdiff_t row, ptrdif
     return rfi_row_counts(merge, row) ? merge->of[tensor * merge->rows + row] : NULL;
 }
 
-/* A type that is that of the plan already. */
-static bool is_plain(const rfi_merge *merge, rfi_type type)
+static rfi_type plan_type(const rfi_merge *merge)
 {
-    return type == (merge->dtype == REEF_F64 ? RFI_F64 : RFI_F32);
+    return merge->dtype == REEF_F64 ? RFI_F64 : RFI_F32;
+}
+
+/* The type in which rows of a tensor are handed to the plan: that of all files if it is read as it is. */
+static rfi_type choose_type(const rfi_merge *merge, ptrdiff_t tensor)
+{
+    rfi_type own = plan_type(merge);
+    const rfi_tensor *first = NULL;
+    bool one_type = merge->plan && !merge->base_of && merge->pair_of[tensor] < 0;
+    for (ptrdiff_t l = 0; one_type && l < merge->rows; l++) {
+        const rfi_tensor *theirs = tensor_of(merge, l, tensor);
+        first = first ? first : theirs;
+        one_type = !theirs || theirs->type == first->type;
+    }
+    return one_type && first && rfi_plan_reads(merge->plan, first->type) ? first->type : own;
 }
 
 reef_status rfi_block_numbers(rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, double *to,
@@ -238,11 +251,17 @@ static reef_status get(const rfi_merge *merge, rfi_block *block, ptrdiff_t row, 
     return REEF_OK;
 }
 
-/* 16-bit numbers by vector code; false: not here, or of another type. */
+/* 16-bit numbers by vector code, here and back; false: not here, or of another type. */
 static bool widen_fast(rfi_type type, const void *raw, ptrdiff_t count, float *to)
 {
     return (type == RFI_F16 && rfi_halves_widen(raw, count, to)) ||
            (type == RFI_BF16 && rfi_bf16_widen(raw, count, to));
+}
+
+static bool narrow_fast(rfi_type type, const float *numbers, ptrdiff_t count, void *raw)
+{
+    return (type == RFI_F16 && rfi_halves_narrow(numbers, count, raw)) ||
+           (type == RFI_BF16 && rfi_bf16_narrow(numbers, count, raw));
 }
 
 /* Elements of one file's tensor; *found: where they are, `to` or a place that is not written to. */
@@ -252,7 +271,7 @@ static reef_status read_row(rfi_merge *merge, rfi_block *block, ptrdiff_t row, c
     const rfi_model *model = row < 0 ? &merge->base : &merge->models[merge->file_of[row]];
     size_t width = rfi_type_size(tensor->type);
     size_t size = (size_t)count * width;
-    bool plain = !as_numbers || is_plain(merge, tensor->type);
+    bool plain = !as_numbers || tensor->type == block->type;
     assert(row < merge->rows && fits(merge, tensor, m, count, as_numbers));
     unsigned char *raw = plain ? to : block->raw;
     bool stays = plain && as_numbers && !model->swapped && !merge->base_of;
@@ -299,6 +318,7 @@ reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor,
     if (going != REEF_OK) {
         return going;
     }
+    block->type = choose_type(merge, tensor);
     if (as_numbers && merge->pair_of[tensor] >= 0) {
         return rfi_pair_read(merge, block, merge->pair_of[tensor], m, count, error);
     }
@@ -405,7 +425,7 @@ reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor
     const rfi_model *model = &merge->result;
     const rfi_tensor *t = &model->tensors[tensor];
     size_t width = rfi_type_size(t->type);
-    bool plain = !as_numbers || is_plain(merge, t->type);
+    bool plain = !as_numbers || t->type == plan_type(merge);
     assert(tensor >= 0 && tensor < model->count && fits(merge, t, m, count, as_numbers));
     unsigned char *raw = plain ? block->out : block->raw;
     if (as_numbers && merge->base_of) {
@@ -419,8 +439,7 @@ reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor
     }
     if (!plain && merge->dtype == REEF_F64) {
         rfi_narrow_from_f64(t->type, (const double *)(const void *)block->out, count, raw);
-    } else if (!plain && !(t->type == RFI_BF16 &&
-                           rfi_bf16_narrow((const float *)(const void *)block->out, count, (uint16_t *)(void *)raw))) {
+    } else if (!plain && !narrow_fast(t->type, (const float *)(const void *)block->out, count, raw)) {
         rfi_narrow_from_f32(t->type, (const float *)(const void *)block->out, count, raw);
     }
     if (model->swapped && width > 1) {

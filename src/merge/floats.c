@@ -44,6 +44,11 @@ static reef_status read_block(void *user, const rfi_stretch *at, const void **ro
     return status;
 }
 
+static rfi_type block_type(void *user, const rfi_stretch *at)
+{
+    return ((const range *)user)->merge->blocks[at->worker].type;
+}
+
 static void expect_part(void *user, const rfi_stretch *part)
 {
     const range *r = user;
@@ -99,6 +104,7 @@ static reef_status run_plan(range *r, reef_plan *plan, reef_report *report, bool
     const rfi_drive drive = {.plan = plan,
                              .user = r,
                              .read = read_block,
+                             .type = block_type,
                              .expect = expect_part,
                              .place = place,
                              .write = write_block,
@@ -154,6 +160,7 @@ static reef_status aggregate(range *r, reef_report *report, bool *suspect, reef_
         status = rfi_blocks_create(merge, reef_plan_piece(plan), error);
     }
     if (status == REEF_OK) {
+        merge->plan = plan;
         merge->total += r->first == 0 ? (double)(reef_plan_passes(plan) + 1) * merge->bytes : 0;
         status = run_plan(r, plan, report, suspect, error);
     }
@@ -234,6 +241,7 @@ static reef_status search(rfi_merge *merge, reef_error *error)
                            .enter = expect_part,
                            .visit = search_block};
     merge->total += merge->bytes;
+    merge->plan = NULL;
     reef_status status = rfi_walk_run(&walk, error);
     rfi_release(merge->context, parts);
     return status;
@@ -307,6 +315,7 @@ reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
     if (status == REEF_OK) {
         status = run_attempts(merge, report, error);
     }
+    merge->plan = NULL;
     for (ptrdiff_t i = 0; i < RFI_PLANS; i++) {
         reef_plan_destroy(&merge->plans[i].plan);
     }

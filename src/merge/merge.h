@@ -34,6 +34,7 @@ typedef struct rfi_behind {
 /* Buffers of one worker. */
 typedef struct rfi_block {
     const void **rows;        /* K: where each row's numbers of the block are; NULL for rows that are not read */
+    rfi_type type;            /* of those numbers: the plan's, or that of the files if the plan reads it */
     unsigned char *bytes;     /* K x row_bytes */
     unsigned char *raw;       /* row_bytes: numbers as a file has them */
     unsigned char *out;       /* row_bytes */
@@ -97,6 +98,7 @@ typedef struct rfi_merge {
     ptrdiff_t *lengths; /* segments */
     reef_dtype dtype;
     rfi_kept_plan plans[RFI_PLANS];
+    const reef_plan *plan; /* under way; NULL: none, blocks are read in the plans' type */
 
     ptrdiff_t workers;
     ptrdiff_t row_bytes;
@@ -118,7 +120,7 @@ void rfi_blocks_free(rfi_merge *merge);
 /* Writes what is not written yet; or forgets it. */
 reef_status rfi_blocks_flush(rfi_merge *merge, reef_error *error);
 void rfi_blocks_forget(rfi_merge *merge);
-/* `count` elements of a tensor from m on, of all rows that count, as numbers of the plan's type or as they are. */
+/* `count` elements of a tensor from m on, of all rows that count, as numbers of block->type or as they are. */
 reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
                            bool as_numbers, reef_error *error);
 /* All numbers of one file's tensor as double. */

@@ -69,9 +69,39 @@ static void brain_floats(void **state)
     }
 }
 
+/* Single precision near all numbers of half precision and halfway between them, to half precision: bit by bit. */
+static void half_numbers(void **state)
+{
+    static const int32_t beside[] = {0, 1, -1, 0x1000, 0xFFF, 0x1001, 0x800};
+    static uint16_t narrow[ALL + 8];
+    static uint16_t want[ALL];
+    (void)state;
+    for (ptrdiff_t shift = 0; shift < 8; shift++) {
+        for (int i = 0; i < ALL; i++) {
+            half[i] = (uint16_t)i;
+        }
+        rfi_widen_f16(half, ALL, plain);
+        for (int i = 0; i < ALL; i++) {
+            uint32_t bits;
+            memcpy(&bits, &plain[i], sizeof bits);
+            bits += isnan(plain[i]) ? 0 : (uint32_t)beside[((ptrdiff_t)i + shift) % COUNT(beside)];
+            memcpy(&plain[i], &bits, sizeof bits);
+        }
+        if (!rfi_halves_narrow(plain + shift, ALL - shift, narrow + shift)) {
+            skip();
+        }
+        rfi_narrow_f16(plain + shift, ALL - shift, want);
+        for (ptrdiff_t i = shift; i < ALL; i++) {
+            bool nan = isnan(plain[i]) && (narrow[i] & 0x7C00) == 0x7C00 && (narrow[i] & 0x3FF);
+            CHECK(nan || narrow[i] == want[i - shift], "%a: %04x instead of %04x", (double)plain[i],
+                  (unsigned)narrow[i], (unsigned)want[i - shift]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(all_numbers), cmocka_unit_test(any_count),
-                                       cmocka_unit_test(brain_floats)};
+                                       cmocka_unit_test(brain_floats), cmocka_unit_test(half_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -382,13 +382,16 @@ static void same_bits_as_in_memory(void **state)
                                      {2, {F64, F64}, {5000, 8192}},
                                      {4, {F16, I64, BF16, F32}, {4096, 2, 5001, 77}},
                                      {3, {F64, F16, F32}, {4100, 300, 5000}}};
+    static const layout halves = {5, {BF16, F16, F32, BF16, F16}, {9001, 4097, 33, 1, 6000}};
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
-        world w;
-        open_world(&w, &layouts[i % COUNT(layouts)], FILES, (uint32_t)i);
-        check_same(&w, specs[i], NULL, &(reef_merge_options){0});
-        check_same(&w, specs[i], NULL, &(reef_merge_options){.per_tensor = true});
-        close_world(&w);
+        for (int half = 0; half < 2; half++) { /* every rule on 16-bit numbers, too */
+            world w;
+            open_world(&w, half ? &halves : &layouts[i % COUNT(layouts)], FILES, (uint32_t)i);
+            check_same(&w, specs[i], NULL, &(reef_merge_options){0});
+            check_same(&w, specs[i], NULL, &(reef_merge_options){.per_tensor = true});
+            close_world(&w);
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 /* Choosing kernels: the last entry of the list that the processor can run and REEF_ISA allows. */
+#include "num/kernels/halves.h"
 #include "num/kernels/kernels.h"
 #include "num/lanes.h"
 
@@ -10,22 +11,27 @@ extern const rfi_lanes rfi_lanes_portable;
 #if defined(__x86_64__)
 extern const rfi_kernels rfi_kernels_avx2_f32, rfi_kernels_avx2_f64;
 extern const rfi_kernels rfi_kernels_avx512_f32, rfi_kernels_avx512_f64, rfi_kernels_avx512i_f32;
+extern const rfi_kernels rfi_kernels_avx2_f16, rfi_kernels_avx512_f16, rfi_kernels_avx512i_f16;
+extern const rfi_kernels rfi_kernels_avx2_bf16, rfi_kernels_avx512_bf16, rfi_kernels_avx512i_bf16;
 extern const rfi_lanes rfi_lanes_avx2, rfi_lanes_avx512;
 #elif defined(__aarch64__)
 extern const rfi_kernels rfi_kernels_neon_f32, rfi_kernels_neon_f64;
 #endif
 
 /* From the plainest to the fastest, but see pays_here. */
-static const rfi_kernels *const all[][2] = {
+static const rfi_kernels *const all[][4] = {
     {&rfi_kernels_portable_f64, &rfi_kernels_portable_f32},
 #if defined(__x86_64__)
-    {&rfi_kernels_avx2_f64, &rfi_kernels_avx2_f32},
-    {&rfi_kernels_avx512_f64, &rfi_kernels_avx512_f32},
-    {&rfi_kernels_avx512_f64, &rfi_kernels_avx512i_f32},
+    {&rfi_kernels_avx2_f64, &rfi_kernels_avx2_f32, &rfi_kernels_avx2_f16, &rfi_kernels_avx2_bf16},
+    {&rfi_kernels_avx512_f64, &rfi_kernels_avx512_f32, &rfi_kernels_avx512_f16, &rfi_kernels_avx512_bf16},
+    {&rfi_kernels_avx512_f64, &rfi_kernels_avx512i_f32, &rfi_kernels_avx512i_f16, &rfi_kernels_avx512i_bf16},
 #elif defined(__aarch64__)
     {&rfi_kernels_neon_f64, &rfi_kernels_neon_f32},
 #endif
 };
+/* Columns of that table. */
+enum { DOUBLE, SINGLE, HALF, BRAIN };
+
 /* The same for lanes; on Arm the compiler makes NEON code of the plain C. */
 static const rfi_lanes *const all_lanes[] = {
     &rfi_lanes_portable,
@@ -87,6 +93,16 @@ const rfi_kernels *rfi_kernels_find(bool single)
         }
     }
     return best;
+}
+
+const rfi_kernels *rfi_kernels_halved(const rfi_kernels *single, bool brain)
+{
+    for (int i = 0; i < COUNT; i++) {
+        if (all[i][SINGLE] == single && (brain || rfi_halves_here())) {
+            return all[i][brain ? BRAIN : HALF];
+        }
+    }
+    return NULL;
 }
 
 const rfi_lanes *rfi_lanes_at(int index)

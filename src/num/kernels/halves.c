@@ -8,26 +8,52 @@
 #include <cpuid.h>
 #include <stdatomic.h>
 
-/* AVX2 is what the kernels have been chosen for; F16C has a bit of its own. */
-static bool is_there(void)
+static bool has_instruction(void)
 {
     unsigned a = 0;
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+/* What is so of the processor, asked once: that takes microseconds on virtual machines. *known: 1 yes, 2 no. */
+static bool ask_once(atomic_int *known, bool (*ask)(void))
+{
+    int answer = atomic_load_explicit(known, memory_order_relaxed);
+    if (answer == 0) {
+        answer = ask() ? 1 : 2;
+        atomic_store_explicit(known, answer, memory_order_relaxed);
+    }
+    return answer == 1;
+}
+
+bool rfi_halves_here(void)
+{
+    static atomic_int known;
+    return ask_once(&known, has_instruction);
+}
+
+/* AVX2 is what the kernels have been chosen for; F16C has a bit of its own. */
+static bool is_there(void)
+{
     const rfi_kernels *kernels = rfi_kernels_find(true);
-    return kernels && strncmp(kernels->name, "avx", 3) == 0 && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    return kernels && strncmp(kernels->name, "avx", 3) == 0 && has_instruction();
 }
 
 static bool is_known_there(void)
 {
-    static atomic_int known; /* asking takes microseconds on virtual machines: 1 there, 2 not there */
-    int answer = atomic_load_explicit(&known, memory_order_relaxed);
-    if (answer == 0) {
-        answer = is_there() ? 1 : 2;
-        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    static atomic_int known;
+    return ask_once(&known, is_there);
+}
+
+bool rfi_halves_narrow(const float *number, ptrdiff_t count, uint16_t *out)
+{
+    bool there = is_known_there();
+    if (there) {
+        rfi_halves_narrow_avx2(number, count, out);
     }
-    return answer == 1;
+    return there;
 }
 
 bool rfi_halves_widen(const uint16_t *half, ptrdiff_t count, float *out)
@@ -58,10 +84,22 @@ bool rfi_bf16_narrow(const float *number, ptrdiff_t count, uint16_t *out)
 }
 
 #else
+bool rfi_halves_here(void)
+{
+    return false;
+}
 
 bool rfi_halves_widen(const uint16_t *half, ptrdiff_t count, float *out)
 {
     (void)half;
+    (void)count;
+    (void)out;
+    return false;
+}
+
+bool rfi_halves_narrow(const float *number, ptrdiff_t count, uint16_t *out)
+{
+    (void)number;
     (void)count;
     (void)out;
     return false;
@@ -74,10 +112,6 @@ bool rfi_bf16_widen(const uint16_t *half, ptrdiff_t count, float *out)
 
 bool rfi_bf16_narrow(const float *number, ptrdiff_t count, uint16_t *out)
 {
-    (void)number;
-    (void)count;
-    (void)out;
-    return false;
+    return rfi_halves_narrow(number, count, out);
 }
-
 #endif

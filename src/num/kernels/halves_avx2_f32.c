@@ -20,6 +20,22 @@ __attribute__((target("avx,f16c"))) void rfi_halves_widen_avx2(const uint16_t *h
     }
 }
 
+__attribute__((target("avx,f16c"))) void rfi_halves_narrow_avx2(const float *number, ptrdiff_t count, uint16_t *out)
+{
+    ptrdiff_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(number + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm_storeu_si128((__m128i *)(void *)(out + i), half);
+    }
+    if (i < count) {
+        float rest[8] = {0};
+        uint16_t halves[8];
+        memcpy(rest, number + i, (size_t)(count - i) * sizeof *rest);
+        _mm_storeu_si128((__m128i *)(void *)halves, _mm256_cvtps_ph(_mm256_loadu_ps(rest), _MM_FROUND_TO_NEAREST_INT));
+        memcpy(out + i, halves, (size_t)(count - i) * sizeof *halves);
+    }
+}
+
 #define AVX2 static inline __attribute__((target("avx2"), always_inline))
 
 AVX2 __m256 bf16_to_single(const uint16_t *half)

@@ -105,6 +105,9 @@ void rfi_flush_end(unsigned before);
 /* The kernels for a type, the best this processor runs; REEF_ISA in the environment (portable, avx2, avx512, avx512i, neon) caps it, and
  * REEF_ISA=scalar gives NULL: the scalar rules do everything. `single`: float32, else float64. */
 const rfi_kernels *rfi_kernels_find(bool single);
+/* The kernels that give for rows of float16 or bfloat16 what those for float32 give for the same numbers; results and all else are float32.
+ * NULL: none, such rows must be widened. */
+const rfi_kernels *rfi_kernels_halved(const rfi_kernels *single, bool brain);
 /* All that this processor runs, for tests: index from 0, NULL at the end. */
 const rfi_kernels *rfi_kernels_at(bool single, int index);
 

@@ -24,13 +24,33 @@
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/* What rows are made of: the kernels' own type, unless a file stored_*.h says otherwise; then they are widened as they are loaded. */
+#ifndef ROWS_STORED
+typedef real stored;
+#define v_load_stored v_load
+#define v_load_stored_part v_load_part
+KERNEL real number_of(stored number)
+{
+    return number;
+}
+#endif
+/* Bytes of a row's numbers in as many lanes as a vector has. */
+#define ROW_BYTES (LANES * (ptrdiff_t)sizeof(stored))
+
 /* A row of the caller: bytes, because it may have any alignment. */
 typedef const char *row;
 
 KERNEL vec load_lanes(row r, ptrdiff_t at, ptrdiff_t lanes)
 {
-    row p = r + at * (ptrdiff_t)sizeof(real);
-    return lanes == LANES ? v_load(p) : v_load_part(p, lanes);
+    row p = r + at * (ptrdiff_t)sizeof(stored);
+    return lanes == LANES ? v_load_stored(p) : v_load_stored_part(p, lanes);
+}
+
+KERNEL real load_one(row r, ptrdiff_t at)
+{
+    stored number;
+    memcpy(&number, r + at * (ptrdiff_t)sizeof(stored), sizeof number);
+    return number_of(number);
 }
 
 /* Lanes whose sum is not finite: x - x is then NaN. */

@@ -153,7 +153,7 @@ KERNEL void prepare_groups(mest_work *w, ptrdiff_t at, int groups, ptrdiff_t lan
     const row *rows = (const row *)span->rows;
     ptrdiff_t n = span->n;
     if (!weighted && n <= SHORT_COLUMN) {
-        look_ahead(&w->ahead, groups * n * (ptrdiff_t)sizeof(vec));
+        look_ahead(&w->ahead, groups * n * ROW_BYTES);
         starters[n](span, at, groups, lanes, &w->limits, w->columns, q);
         power_sums[n](w->columns, groups, &w->limits, q, f);
         return;

@@ -163,7 +163,7 @@ static void trust_waiting(mest_work *w, waiting *some, const mest_lanes *q, vec 
     for (ptrdiff_t i = 0; i < span->n; i++) {
         real x[LANES] = {0};
         for (int lane = 0; lane < some->count; lane++) {
-            memcpy(&x[lane], rows[i] + some->coordinate[lane] * (ptrdiff_t)sizeof(real), sizeof(real));
+            x[lane] = load_one(rows[i], some->coordinate[lane]);
         }
         some->column[i] = v_load(x);
     }
@@ -233,7 +233,8 @@ static __attribute__((noinline)) void wait_lane(mest_work *w, const mest_lanes *
         copy_lane(column, n, lane, to, slot);
     }
     for (ptrdiff_t i = 0; i < n && span->weights; i++) {
-        set_lane(&to->column[i], slot, ((const row *)span->rows)[i] + (at + lane) * (ptrdiff_t)sizeof(real));
+        real x = load_one(((const row *)span->rows)[i], at + lane);
+        set_lane(&to->column[i], slot, (row)&x);
     }
     if (to->count == LANES && again) {
         try_waiting(w);

@@ -24,7 +24,7 @@ KERNEL ahead look_ahead_of(const rfi_span *span)
     while (window > LEAST && window * span->n > FOOTPRINT) {
         window /= 2;
     }
-    bool pays = span->n > FEW_ROWS && span->count * (ptrdiff_t)sizeof(real) >= 2 * window;
+    bool pays = span->n > FEW_ROWS && span->count * (ptrdiff_t)sizeof(stored) >= 2 * window;
     return (ahead){(const row *)span->rows, span->n, pays ? window : 0, window, 0, 0, 0};
 }
 
@@ -311,7 +311,7 @@ static vec load_two_runs(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t l
     for (ptrdiff_t start = 0; start < n; start += BLOCK) {
         ptrdiff_t size = n - start < BLOCK ? n - start : BLOCK;
         sum = v_add(sum, sorters[size](rows + start, at, lanes, x + start, false));
-        look_ahead(a, size * (ptrdiff_t)sizeof(vec));
+        look_ahead(a, size * ROW_BYTES);
     }
     for (*run = BLOCK; 2 * *run < n; *run *= 2) {
         for (ptrdiff_t start = 0; start + *run < n; start += 2 * *run) {
@@ -367,7 +367,7 @@ KERNEL vec load_sorted(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lan
     if (n > BLOCK) {
         return load_sorted_long(rows, n, at, lanes, column, a);
     }
-    look_ahead(a, n * (ptrdiff_t)sizeof(vec));
+    look_ahead(a, n * ROW_BYTES);
     return sorters[n](rows, at, lanes, column, true);
 }
 
@@ -377,6 +377,6 @@ KERNEL vec load_middle(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lan
     if (n > BLOCK) {
         return load_middle_long(rows, n, at, lanes, column, a);
     }
-    look_ahead(a, n * (ptrdiff_t)sizeof(vec));
+    look_ahead(a, n * ROW_BYTES);
     return middles[n](rows, at, lanes, column);
 }

@@ -19,7 +19,7 @@ KERNEL ptrdiff_t sum_groups(const rfi_span *span, ptrdiff_t at, int groups, ahea
 #endif
     }
     for (ptrdiff_t l = 0; l < span->n; l++) {
-        look_ahead(a, groups * (ptrdiff_t)sizeof(vec));
+        look_ahead(a, groups * ROW_BYTES);
         for (int g = 0; g < groups; g++) {
             ptrdiff_t from = at + g * LANES;
             vec x = load_lanes(rows[l], from, groups > 1 ? LANES : lanes_at(span, from));
