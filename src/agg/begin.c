@@ -201,6 +201,9 @@ static reef_status select_rows(reef_plan *plan, reef_error *error)
     plan->self = find_self(plan);
     plan->pass = 0;
     acquit_all(plan);
+    if (!plan->settled && plan->brief) {
+        plan->tuned = rfi_plan_tune(plan, plan->m.raw_weights, plan->n_raw, plan->equal_raw);
+    }
     plan->settled = !plan->input.weights && plan->dropped == 0;
     rfi_plan_unsee(plan);
     rfi_report_begin(plan);

@@ -90,7 +90,7 @@ double rfi_effective_count(const double *a, ptrdiff_t n, bool equal)
     return equal ? (double)n : 1 / squares;
 }
 
-static double tune(const reef_plan *plan, const double *a, ptrdiff_t n, bool equal)
+double rfi_plan_tune(const reef_plan *plan, const double *a, ptrdiff_t n, bool equal)
 {
     return plan->rule->tune ? plan->rule->tune(plan->params, rfi_effective_count(a, n, equal)) : 0;
 }
@@ -110,7 +110,7 @@ static reef_column column_of(const job *j, ptrdiff_t n)
     }
     column.single = plan->dtype == REEF_F32;
     column.floor = j->floor;
-    column.tuned = j->share || n < rows ? tune(plan, w->a, n, column.equal) : j->tuned;
+    column.tuned = j->share || n < rows ? rfi_plan_tune(plan, w->a, n, column.equal) : j->tuned;
     ptrdiff_t malicious_count = plan->malicious_count[plan->agg->count - 1];
     if (!j->share && n < rows) { /* holes: each was one of the liars */
         malicious_count = malicious_count > rows - n ? malicious_count - (rows - n) : 0;
@@ -612,7 +612,7 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
         j.share = plan->m.shares + (plan->scope == REEF_SCOPE_SEGMENT ? segment * (plan->rows + 2) : 0);
     }
     if (plan->rule->column) {
-        j.tuned = tune(plan, plan->m.mixed_weights, plan->n_mixed, plan->equal_mixed);
+        j.tuned = rfi_plan_tune(plan, plan->m.mixed_weights, plan->n_mixed, plan->equal_mixed);
     }
     status = combine_range(&j, m1);
     j.worker->covered += m1 - m0;

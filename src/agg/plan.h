@@ -149,6 +149,7 @@ struct reef_plan {
     unsigned needs;    /* of the rule */
     int64_t scope;     /* of the rule: REEF_SCOPE_* or a block length */
     bool gram_any;     /* some pass sums Gram matrices */
+    bool brief;        /* short vectors, and a rule that is one call of a kernel: apply.c has a short way for them */
     bool recalls;      /* the rule remembers every sender */
     rfi_recall recall; /* with it */
     rfi_space spaces[2];
@@ -164,6 +165,7 @@ struct reef_plan {
     /* the aggregation under way */
     bool begun;
     bool settled;   /* what begin.c finds out about the rows holds for all aggregations with equal weights */
+    double tuned;   /* the rule's constant then, for a brief plan */
     ptrdiff_t pass; /* passes solved so far */
     reef_input input;
     reef_report *report;
@@ -247,6 +249,8 @@ reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t s
 
 /* combine.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
 double rfi_effective_count(const double *a, ptrdiff_t n, bool equal);
+/* The rule's tuning constant for rows of these weights. */
+double rfi_plan_tune(const reef_plan *plan, const double *a, ptrdiff_t n, bool equal);
 
 /* report.c */
 reef_status rfi_report_fits(const reef_report *report, ptrdiff_t rows, reef_error *error);
