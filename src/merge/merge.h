@@ -34,7 +34,7 @@ typedef struct rfi_behind {
 /* Buffers of one worker. */
 typedef struct rfi_block {
     const void **rows;        /* K: where each row's numbers of the block are; NULL for rows that are not read */
-    unsigned char *bytes;     /* K x row_bytes */
+    unsigned char *bytes;     /* K x row_bytes, with gaps: rfi_block_row */
     unsigned char *raw;       /* row_bytes: numbers as a file has them */
     unsigned char *out;       /* row_bytes */
     rfi_read_window *windows; /* K: small tensors that follow one another in a file are read together, into */
@@ -115,6 +115,8 @@ typedef struct rfi_merge {
 /* block.c: buffers for blocks of whole `unit`s, as many workers as fit in the memory allowed. Buffers that are there are kept. */
 reef_status rfi_blocks_create(rfi_merge *merge, ptrdiff_t unit, reef_error *error);
 void rfi_blocks_free(rfi_merge *merge);
+/* Where the numbers of a row are put: row_bytes. */
+unsigned char *rfi_block_row(const rfi_merge *merge, const rfi_block *block, ptrdiff_t row);
 /* Writes what is not written yet; or forgets it. */
 reef_status rfi_blocks_flush(rfi_merge *merge, reef_error *error);
 void rfi_blocks_forget(rfi_merge *merge);
