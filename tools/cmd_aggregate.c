@@ -159,7 +159,7 @@ static const option_row options[] = {
     {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "for blocks of the files; default: 128", VALUE_TEXT, NULL},
     {OPT_JSON, "json", NULL, "what is printed, as JSON on standard output", VALUE_NONE, NULL},
-    {'q', "quiet", NULL, "no table", VALUE_NONE, NULL},
+    {'q', "quiet", NULL, "no table and no progress; warnings stay", VALUE_NONE, NULL},
 };
 
 /* Options whose value is taken as it is; false: this is none of those. */
