@@ -124,24 +124,26 @@ static int merge_to(const request *r, const char *out, reef_merge_report *report
     return code;
 }
 
-/* The result is written in any order, a stream from beginning to end: a file between them holds it. */
+/* The result is written in any order, a stream from beginning to end: a file between them holds it, in a folder of its own. Its name says that it
+ * is one file, whatever the models are. */
 static int merge_to_stream(const request *r, reef_merge_report *report, findings *found)
 {
-    char between[4096];
+    char folder[4096];
+    char between[4096 + 32];
     const char *base = getenv("TMPDIR");
-    int length = snprintf(between, sizeof between, "%s/reef-XXXXXX", base && base[0] ? base : "/tmp");
-    int descriptor = length < (int)sizeof between ? mkstemp(between) : -1;
-    if (descriptor < 0) {
-        fprintf(stderr, "reef aggregate: %s: cannot make a temporary file: %s\n", printable_path(between),
+    int length = snprintf(folder, sizeof folder, "%s/reef-XXXXXX", base && base[0] ? base : "/tmp");
+    if (length >= (int)sizeof folder || !mkdtemp(folder)) {
+        fprintf(stderr, "reef aggregate: %s: cannot make a temporary folder: %s\n", printable_path(folder),
                 strerror(errno));
         return EXIT_FAILED;
     }
-    (void)close(descriptor);
+    (void)snprintf(between, sizeof between, "%s/merged.safetensors", folder);
     int code = merge_to(r, between, report, found);
     if (code == EXIT_DONE) {
         code = copy_to_stream("aggregate", between, r->out);
     }
     (void)unlink(between);
+    (void)rmdir(folder);
     return code;
 }
 

@@ -357,8 +357,10 @@ static reef_status check_range(const rfi_merge *merge, const rfi_tensor *tensor,
     for (ptrdiff_t i = 0; i < count; i++) {
         double size = fabs(merge->dtype == REEF_F64 ? number[i] : (double)single[i]);
         if (size >= limit && isfinite(size)) {
-            return rfi_fail(error, REEF_E_RANGE, "tensor '%s' has numbers that are too large for %s (%g); --cast F32",
-                            rfi_shown(tensor->name, shown), rfi_safetensors_type(tensor->type), size);
+            return rfi_fail(error, REEF_E_RANGE,
+                            "tensor '%s' of the result has numbers that are too large for %s (%g); use --cast %s",
+                            rfi_shown(tensor->name, shown), rfi_safetensors_type(tensor->type), size,
+                            size < limit_of(RFI_F32) ? "F32" : "F64");
         }
     }
     return REEF_OK;

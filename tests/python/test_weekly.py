@@ -124,3 +124,15 @@ def test_trust_by_tensor(command, tmp_path, rule):
     precious.write_text("x")
     refused = run(command, "-r", rule, *paths, "-o", tmp_path / "o2.safetensors", "--trust-tensors", precious)
     assert refused.returncode == 2 and precious.read_text() == "x"
+
+
+def test_names_that_are_meant_to_take_forever(command, tmp_path):
+    """Which tensors are summed up together takes time by the length of their names, not by its square; few of them are printed, and not whole."""
+    names = ["a." * 4000 + f"{number:05d}" for number in range(6000)]
+    paths = [tmp_path / f"{number}.safetensors" for number in range(5)]
+    for number, path in enumerate(paths):
+        save(path, {name: np.full(1, 0.01 * number if number < 4 or place % 2 else 100, np.float32) for place, name in enumerate(names)})
+    done = subprocess.run([command, "aggregate", *paths, "-o", tmp_path / "out.safetensors", "--trust-tensors", tmp_path / "t.csv"],
+                          capture_output=True, text=True, check=True, timeout=120)
+    last = done.stdout.splitlines()[-1]
+    assert "4.safetensors: down-weighted in a.a." in last and last.endswith("... and 2995 more places (3000 of 6000 tensors)") and len(last) < 800
