@@ -159,7 +159,7 @@ static const option_row options[] = {
     {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "for blocks of the files; default: 128", VALUE_TEXT, NULL},
     {OPT_JSON, "json", NULL, "what is printed, as JSON on standard output", VALUE_NONE, NULL},
-    {'q', "quiet", NULL, "no table", VALUE_NONE, NULL},
+    {'q', "quiet", NULL, "no table and no progress; warnings stay", VALUE_NONE, NULL},
 };
 
 /* Options whose value is taken as it is; false: this is none of those. */
@@ -339,6 +339,9 @@ static int check_outputs(const request *r)
     if (r->trust_tensors && r->merge.no_trust) {
         return complain("--trust-tensors and --no-trust exclude each other", NULL);
     }
+    if (r->merge.shard_size && is_stream(r->out)) {
+        return complain("--shard-size makes a folder, which cannot be written to", r->out);
+    }
     if (is_standard_output(r->out) && isatty(STDOUT_FILENO)) {
         return complain("a model is not written to a terminal; send standard output to a file or another command",
                         NULL);
@@ -356,6 +359,9 @@ static int read_request(request *r, int argc, char **argv)
     r->count = argc - 1;
     if (r->count == 0 || !r->out) {
         return complain(r->out ? "no model given" : "-o OUT is missing", NULL);
+    }
+    if (r->out[0] == '\0') {
+        return complain("the name of the result, -o OUT, is empty", NULL);
     }
     if (r->weights_text && !read_weights(r)) {
         return complain("--weights takes one number per file, with commas between them, not", r->weights_text);

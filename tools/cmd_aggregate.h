@@ -1,4 +1,5 @@
-/* reef aggregate: what its files share. cmd_aggregate.c reads the command line, cmd_aggregate_job.c does the job, the others print. */
+/* reef aggregate: what its files share. cmd_aggregate.c reads the command line, cmd_aggregate_job.c does the
+ * job, the others print. */
 #ifndef REEF_TOOLS_CMD_AGGREGATE_H
 #define REEF_TOOLS_CMD_AGGREGATE_H
 
@@ -43,6 +44,22 @@ typedef struct findings {
     char **notes; /* sentences */
     ptrdiff_t note_count;
 } findings;
+
+/* Progress on standard error if that is a terminal: after two seconds, twice a second at most. */
+typedef struct meter {
+    bool wanted;
+    double start, last; /* seconds */
+    double bytes;       /* of all models */
+    int shown;          /* columns of the line that stands there */
+} meter;
+
+/* cmd_aggregate_progress.c */
+
+meter meter_start(const request *r);
+/* "42 %  1.31 GB/s  12 s left": share of the work that is done, models read per second. */
+void meter_show(meter *m, double share);
+/* Removes the line: before anything else is printed, and at the end. */
+void meter_clear(meter *m);
 
 /* cmd_aggregate_json.c: on standard output. */
 void print_json(const request *r, const reef_merge_report *report, const findings *found);

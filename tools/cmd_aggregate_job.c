@@ -5,7 +5,6 @@
 #include "plugins.h"
 #include "signals.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <reef/reef.h>
 #include <stdio.h>
@@ -13,61 +12,22 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-/* Progress on a terminal, once a second after the first two. */
-typedef struct meter {
-    double start, last;
-    bool shown;
-    double bytes; /* of all models */
+/* What a merge tells on its way, and to whom. */
+typedef struct listener {
+    meter progress;
     findings *found;
-} meter;
+} listener;
 
-/* ---- progress ---- */
-
-/* Blanks over a line of progress. */
-static const char wipe[] = "\r                                        \r";
-
-/* The size of a file, or of the .safetensors files of a folder. */
-static double size_of(const char *path)
-{
-    struct stat found;
-    double bytes = 0;
-    DIR *folder = opendir(path);
-    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
-        const char *end = strrchr(entry->d_name, '.');
-        bool counts = end && strcmp(end, ".safetensors") == 0;
-        bytes += counts && fstatat(dirfd(folder), entry->d_name, &found, 0) == 0 ? (double)found.st_size : 0;
-    }
-    if (folder) {
-        (void)closedir(folder);
-        return bytes;
-    }
-    return stat(path, &found) == 0 ? (double)found.st_size : 0;
-}
-
-static double bytes_of(const request *r)
-{
-    double bytes = 0;
-    for (ptrdiff_t i = 0; i < r->count; i++) {
-        bytes += size_of(r->paths[i]);
-    }
-    return bytes;
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+/* ---- what a merge tells ---- */
 
 static void show_note(void *user, const char *sentence)
 {
-    const meter *m = user;
-    findings *found = m->found;
-    fprintf(stderr, "%sreef aggregate: %s\n", m->shown ? wipe : "", sentence);
+    listener *l = user;
+    findings *found = l->found;
+    meter_clear(&l->progress);
+    fprintf(stderr, "reef aggregate: %s\n", sentence);
     char **notes = realloc(found->notes, (size_t)(found->note_count + 1) * sizeof *notes);
     char *copy = notes ? strdup(sentence) : NULL;
     if (notes) {
@@ -80,21 +40,12 @@ static void show_note(void *user, const char *sentence)
 
 static void take_tensor(void *user, const char *name, int64_t numbers, const double *trust)
 {
-    note_tensor(&((meter *)user)->found->tensors, name, numbers, trust);
+    note_tensor(&((listener *)user)->found->tensors, name, numbers, trust);
 }
 
-/* "42 %  1.31 GB/s  12 s left": models read per second, however often a rule reads them. */
 static void show_progress(void *user, double share)
 {
-    meter *m = user;
-    double now = seconds();
-    double taken = now - m->start;
-    if (taken > 2 && now - m->last > 0.5 && share > 0) {
-        fprintf(stderr, "\r%3.0f %%  %.3g MB/s  %.0f s left   ", 100 * share, 1e-6 * share * m->bytes / taken,
-                taken / share * (1 - share));
-        m->last = now;
-        m->shown = true;
-    }
+    meter_show(&((listener *)user)->progress, share);
 }
 
 static void free_findings(findings *found)
@@ -142,12 +93,12 @@ static reef_status merge(const request *r, const char *out, reef_merge_report *r
                          reef_error *error)
 {
     reef_context *context = NULL;
-    meter m = {.start = seconds(), .bytes = bytes_of(r), .found = found};
+    listener l = {.progress = meter_start(r), .found = found};
     reef_merge_options wanted = r->merge;
-    wanted.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
+    wanted.progress = l.progress.wanted ? show_progress : NULL;
     wanted.note = show_note;
     wanted.tensor = r->trust_tensors ? take_tensor : NULL;
-    wanted.user = &m;
+    wanted.user = &l;
     allow_files();
     stop_on_signals();
     wanted.stop = &stop_wanted;
@@ -159,9 +110,7 @@ static reef_status merge(const request *r, const char *out, reef_merge_report *r
         status = reef_merge_files(context, &wanted, r->paths, r->count, out, report, error);
     }
     reef_context_destroy(&context);
-    if (m.shown) {
-        fprintf(stderr, "%s", wipe);
-    }
+    meter_clear(&l.progress);
     return status;
 }
 
@@ -175,24 +124,26 @@ static int merge_to(const request *r, const char *out, reef_merge_report *report
     return code;
 }
 
-/* The result is written in any order, a stream from beginning to end: a file between them holds it. */
+/* The result is written in any order, a stream from beginning to end: a file between them holds it, in a folder of its own. Its name says that it
+ * is one file, whatever the models are. */
 static int merge_to_stream(const request *r, reef_merge_report *report, findings *found)
 {
-    char between[4096];
+    char folder[4096];
+    char between[4096 + 32];
     const char *base = getenv("TMPDIR");
-    int length = snprintf(between, sizeof between, "%s/reef-XXXXXX", base && base[0] ? base : "/tmp");
-    int descriptor = length < (int)sizeof between ? mkstemp(between) : -1;
-    if (descriptor < 0) {
-        fprintf(stderr, "reef aggregate: %s: cannot make a temporary file: %s\n", printable_path(between),
+    int length = snprintf(folder, sizeof folder, "%s/reef-XXXXXX", base && base[0] ? base : "/tmp");
+    if (length >= (int)sizeof folder || !mkdtemp(folder)) {
+        fprintf(stderr, "reef aggregate: %s: cannot make a temporary folder: %s\n", printable_path(folder),
                 strerror(errno));
         return EXIT_FAILED;
     }
-    (void)close(descriptor);
+    (void)snprintf(between, sizeof between, "%s/merged.safetensors", folder);
     int code = merge_to(r, between, report, found);
     if (code == EXIT_DONE) {
         code = copy_to_stream("aggregate", between, r->out);
     }
     (void)unlink(between);
+    (void)rmdir(folder);
     return code;
 }
 

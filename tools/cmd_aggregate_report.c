@@ -2,6 +2,7 @@
 #include "cmd_aggregate.h"
 #include "commands.h"
 #include "files.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -107,9 +108,9 @@ void print_report(const request *r, const reef_merge_report *report)
     for (ptrdiff_t i = 0; i < r->count; i++) {
         used += report->files[i].reason == REEF_MERGE_USED;
     }
-    fprintf(r->say, "%lld numbers in %lld %s of %td files by %s, %s\n", (long long)report->numbers,
-            (long long)(report->tensors - report->integer_tensors),
-            report->tensors - report->integer_tensors == 1 ? "tensor" : "tensors", used, r->spec,
+    ptrdiff_t tensors = (ptrdiff_t)(report->tensors - report->integer_tensors);
+    fprintf(r->say, "%lld number%s in %td tensor%s of %td file%s by %s, %s\n", (long long)report->numbers,
+            plural((ptrdiff_t)report->numbers), tensors, plural(tensors), used, plural(used), r->spec,
             r->merge.per_tensor ? "each tensor by itself" : "the model as a whole");
     if (report->integer_tensors) {
         print_integers(r, report);

@@ -2,12 +2,13 @@
 #include "cmd_aggregate.h"
 #include "commands.h"
 #include "files.h"
+#include "terminal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUPS_SHOWN = 5, PREFIX_SHOWN = 80 };
+enum { GROUPS_SHOWN = 5, PREFIX_SHOWN = 100 };
 
 const char tensors_head[] = "tensor,numbers";
 
@@ -100,65 +101,83 @@ static bool is_low(const tensor_row *row, ptrdiff_t file)
     return row->trust[file] < DOWN_WEIGHTED;
 }
 
-/* Length of the first `parts` parts of a name with their dots; the whole name if it has no more. */
-static size_t prefix_length(const char *name, int parts)
+/* How many bytes two names begin with in common. */
+static size_t common_length(const char *a, const char *b)
 {
-    const char *at = name;
-    for (int i = 0; i < parts; i++) {
-        const char *dot = strchr(at, '.');
-        if (!dot) {
-            return strlen(name);
-        }
-        at = dot + 1;
+    size_t length = 0;
+    while (a[length] && a[length] == b[length]) {
+        length++;
     }
-    return (size_t)(at - name);
+    return length;
 }
 
-/* From row `first` on: how many rows have this prefix, and whether all of them, before it too, are low. Rows are sorted by name. */
-static ptrdiff_t count_group(const tensor_table *table, ptrdiff_t first, ptrdiff_t file, size_t length)
+/* Neighbours [first, end) that are low, with those on both sides that are not. */
+typedef struct run {
+    const tensor_table *table;
+    ptrdiff_t first, end;
+} run;
+
+/* The shortest prefix of row t, up to a dot and with it, that no row outside the run has; the whole name if there is none. */
+static size_t prefix_length(const run *low, ptrdiff_t t)
 {
-    const char *prefix = table->rows[first].name;
-    ptrdiff_t end = first;
-    if (first > 0 && strncmp(table->rows[first - 1].name, prefix, length) == 0) {
-        return 0;
-    }
-    while (end < table->count && strncmp(table->rows[end].name, prefix, length) == 0) {
-        if (!is_low(&table->rows[end], file)) {
-            return 0;
-        }
+    const tensor_row *rows = low->table->rows;
+    const char *name = rows[t].name;
+    size_t before = low->first > 0 ? common_length(name, rows[low->first - 1].name) : 0;
+    size_t after = low->end < low->table->count ? common_length(name, rows[low->end].name) : 0;
+    const char *dot = strchr(name + (before > after ? before : after), '.');
+    return dot ? (size_t)(dot - name) + 1 : strlen(name);
+}
+
+/* Rows of a run from t on that are shown together: *length: of their common prefix. */
+static ptrdiff_t find_group(const run *low, ptrdiff_t t, size_t *length)
+{
+    const tensor_row *rows = low->table->rows;
+    ptrdiff_t end = t + 1;
+    *length = prefix_length(low, t);
+    while (end < low->end && strncmp(rows[end].name, rows[t].name, *length) == 0) {
         end++;
     }
-    return end - first;
+    *length = end - t > 1 ? *length : strlen(rows[t].name);
+    return end - t;
 }
 
-/* The largest group of neighbours with a common prefix that begins at a low row and is low throughout; *length: of the prefix. */
-static ptrdiff_t find_group(const tensor_table *table, ptrdiff_t first, ptrdiff_t file, size_t *length)
+/* The beginning of a name, whole characters of it. */
+static void print_prefix(FILE *to, const char *name, size_t length, const char *end)
 {
-    const char *name = table->rows[first].name;
-    for (int parts = 1; prefix_length(name, parts) < strlen(name); parts++) {
-        *length = prefix_length(name, parts);
-        ptrdiff_t count = count_group(table, first, file, *length);
-        if (count > 1) {
-            return count;
+    bool all = length <= PREFIX_SHOWN;
+    size_t shown = all ? length : PREFIX_SHOWN;
+    while (!all && shown > 0 && ((unsigned char)name[shown] & 0xC0) == 0x80) {
+        shown--;
+    }
+    fprintf(to, "%.*s%s%s", (int)shown, length > 0 ? name : "\"\"", all ? "" : "...", end);
+}
+
+/* The groups of a run; returns how many were shown before and are now. */
+static ptrdiff_t print_run(const request *r, const run *low, ptrdiff_t groups)
+{
+    size_t length = 0;
+    for (ptrdiff_t t = low->first, count; t < low->end; t += count, groups++) {
+        count = find_group(low, t, &length);
+        if (groups < GROUPS_SHOWN) {
+            fprintf(r->say, "%s ", groups ? "," : "");
+            print_prefix(r->say, low->table->rows[t].name, length, count > 1 ? "*" : "");
         }
     }
-    *length = strlen(name);
-    return 1;
+    return groups;
 }
 
 static void print_file(const request *r, const tensor_table *table, ptrdiff_t file, ptrdiff_t low)
 {
     ptrdiff_t groups = 0;
     char shown[PREFIX_SHOWN];
+    run found = {.table = table};
     fprintf(r->say, "%s: down-weighted in", printable(r->paths[file], shown, sizeof shown));
-    for (ptrdiff_t t = 0; t < table->count;) {
-        size_t length = 0;
-        ptrdiff_t count = is_low(&table->rows[t], file) ? find_group(table, t, file, &length) : 0;
-        if (count > 0 && groups < GROUPS_SHOWN) {
-            fprintf(r->say, "%s %.*s%s", groups ? "," : "", (int)length, table->rows[t].name, count > 1 ? "*" : "");
+    for (; found.first < table->count; found.first = found.end + 1) {
+        found.end = found.first;
+        while (found.end < table->count && is_low(&table->rows[found.end], file)) {
+            found.end++;
         }
-        groups += count > 0;
-        t += count > 0 ? count : 1;
+        groups = print_run(r, &found, groups);
     }
     if (groups > GROUPS_SHOWN) {
         fprintf(r->say, " and %td more places", groups - GROUPS_SHOWN);
@@ -181,7 +200,8 @@ void print_by_tensor(const request *r, tensor_table *table)
             print_file(r, table, i, low);
         } else if (low > 0) {
             char shown[PREFIX_SHOWN];
-            fprintf(r->say, "%s: down-weighted in all %td tensors\n", printable(r->paths[i], shown, sizeof shown), low);
+            fprintf(r->say, "%s: down-weighted in all %td tensor%s\n", printable(r->paths[i], shown, sizeof shown), low,
+                    plural(low));
         }
     }
 }

@@ -211,6 +211,9 @@ static reef_status check_member(const archive *a, const member *m)
     if (!rfi_json_is_text(m->name)) {
         return fail_member(a, m, "has a name that is not UTF-8, or holds control characters");
     }
+    if (rfi_equals((rfi_slice){m->name.text, length - 4}, "__metadata__")) {
+        return fail_member(a, m, "has the name that safetensors files keep for metadata");
+    }
     if (m->flags & 1) {
         return fail_member(a, m, "is encrypted");
     }

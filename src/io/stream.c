@@ -236,16 +236,33 @@ static void forget(rfi_writer *writer)
     writer->descriptor = -1;
 }
 
-reef_status rfi_writer_commit(rfi_writer *writer, reef_error *error)
+reef_status rfi_writer_flush(const rfi_writer *writer, reef_error *error)
+{
+    assert(writer->descriptor >= 0);
+    return fsync(writer->descriptor) != 0 ? rfi_fail_errno(error, writer->path, "write", errno) : REEF_OK;
+}
+
+/* Gives the file its name; an error number, or 0. fresh: not if something has that name. Some file systems have no second names for files. */
+static int take_place(const rfi_writer *writer, bool fresh)
+{
+    if (fresh && link(writer->name, writer->target) == 0) {
+        (void)unlink(writer->name);
+        return 0;
+    }
+    if (fresh && errno == EEXIST) {
+        return EEXIST;
+    }
+    return rename(writer->name, writer->target) != 0 ? errno : 0;
+}
+
+static reef_status commit(rfi_writer *writer, bool fresh, reef_error *error)
 {
     assert(writer->descriptor >= 0 && writer->name && writer->target);
     int number = fsync(writer->descriptor) != 0 ? errno : 0;
     if (close(writer->descriptor) != 0 && !number) {
         number = errno;
     }
-    if (!number && rename(writer->name, writer->target) != 0) {
-        number = errno;
-    }
+    number = number ? number : take_place(writer, fresh);
     if (number) {
         (void)unlink(writer->name);
     } else {
@@ -253,6 +270,16 @@ reef_status rfi_writer_commit(rfi_writer *writer, reef_error *error)
     }
     forget(writer);
     return number ? rfi_fail_errno(error, writer->path, "write", number) : REEF_OK;
+}
+
+reef_status rfi_writer_commit(rfi_writer *writer, reef_error *error)
+{
+    return commit(writer, false, error);
+}
+
+reef_status rfi_writer_commit_new(rfi_writer *writer, reef_error *error)
+{
+    return commit(writer, true, error);
 }
 
 void rfi_writer_abandon(rfi_writer *writer)

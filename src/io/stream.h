@@ -54,6 +54,10 @@ reef_status rfi_writer_put(const rfi_writer *writer, size_t offset, const void *
 /* Flushed to the disk, then renamed: readers see the old file or the new one and never a part. Closes the writer; on failure the
  * temporary file is gone and path is as it was. */
 reef_status rfi_writer_commit(rfi_writer *writer, reef_error *error);
+/* The same, but fails if something has that name. */
+reef_status rfi_writer_commit_new(rfi_writer *writer, reef_error *error);
+/* What was put reaches the disk. */
+reef_status rfi_writer_flush(const rfi_writer *writer, reef_error *error);
 /* Removes the temporary file; accepts a closed writer. */
 void rfi_writer_abandon(rfi_writer *writer);
 

@@ -14,8 +14,11 @@
 #include <math.h>
 #include <string.h>
 
-/* All rows of a block together should stay in the cache of one core: read once from the file, then used from there. */
-static const ptrdiff_t cache_bytes = (ptrdiff_t)1 << 20;
+/* All rows of a block together. They should stay in the processor's last cache, read once from the file and then used from there; but a call to the
+ * system should bring many pages, or copying them takes a third longer (docs/merging.md has what was measured). */
+static const ptrdiff_t block_bytes = (ptrdiff_t)4 << 20;
+/* Bytes between rows: were they a power of two apart, their numbers of one coordinate would share the few places of a cache. */
+enum { ROW_GAP = 128 };
 static const ptrdiff_t memory_default = (ptrdiff_t)128 << 20;
 /* Readahead asked for per file, at most; for less than the least, asking takes longer than it saves. */
 static const ptrdiff_t expect_bytes = (ptrdiff_t)4 << 20;
@@ -40,7 +43,7 @@ static bool fits(const rfi_merge *merge, const rfi_tensor *tensor, ptrdiff_t m, 
 static void lay_out(const rfi_merge *merge, rfi_arena *arena, rfi_block *block)
 {
     block->rows = rfi_arena_take(arena, merge->rows, 1, sizeof *block->rows);
-    block->bytes = rfi_arena_take(arena, merge->rows, merge->row_bytes, 1);
+    block->bytes = rfi_arena_take(arena, merge->rows, merge->row_bytes + ROW_GAP, 1);
     block->raw = rfi_arena_take(arena, merge->row_bytes, 1, 1);
     block->out = rfi_arena_take(arena, merge->row_bytes, 1, 1);
     block->windows = rfi_arena_take(arena, merge->rows, 1, sizeof *block->windows);
@@ -54,7 +57,13 @@ static void lay_out(const rfi_merge *merge, rfi_arena *arena, rfi_block *block)
     block->pair = -1;
 }
 
-/* One worker: the least number of bytes per row that will do, more if all rows then still fit in the cache. */
+unsigned char *rfi_block_row(const rfi_merge *merge, const rfi_block *block, ptrdiff_t row)
+{
+    assert(row >= 0 && row < merge->rows);
+    return block->bytes + row * (merge->row_bytes + ROW_GAP);
+}
+
+/* The least number of bytes per row that will do, more if that is good for speed and leaves memory for all workers. */
 static reef_status choose_sizes(rfi_merge *merge, ptrdiff_t unit, reef_error *error)
 {
     ptrdiff_t memory = merge->options->memory ? (ptrdiff_t)merge->options->memory : memory_default;
@@ -71,16 +80,17 @@ static reef_status choose_sizes(rfi_merge *merge, ptrdiff_t unit, reef_error *er
                         "blocks of %td numbers of %td files take more than the %td bytes of memory allowed", unit,
                         merge->rows, memory);
     }
-    ptrdiff_t times = cache_bytes / each;
+    merge->workers = rfi_context_workers(merge->context);
+    ptrdiff_t share = memory / merge->workers;
+    ptrdiff_t times = (share < block_bytes ? share : block_bytes) / each;
     merge->row_bytes = times > 1 ? times * least : least;
     merge->row_bytes += merge->row_bytes % (ptrdiff_t)sizeof(double) ? (ptrdiff_t)sizeof(float) : 0;
     each = merge->row_bytes * (merge->rows + 2);
-    merge->workers = rfi_context_workers(merge->context);
     merge->workers = merge->workers < memory / each ? merge->workers : memory / each;
     merge->workers = merge->workers > 1 ? merge->workers : 1;
     assert(merge->row_bytes >= least && merge->row_bytes % (ptrdiff_t)sizeof(double) == 0);
     ptrdiff_t ahead = memory / 4 / merge->workers / (merge->rows + 1);
-    ptrdiff_t most = cache_bytes / 2 / merge->rows / 64 * 64;
+    ptrdiff_t most = block_bytes / 2 / merge->rows / 64 * 64;
     most = most < ahead_least ? ahead_least : most > ahead_most ? ahead_most : most;
     merge->ahead_bytes = ahead < most ? ahead / 64 * 64 : most;
     merge->behind_bytes = ahead < ahead_most ? ahead / 64 * 64 : ahead_most;
@@ -305,7 +315,7 @@ static reef_status subtract_base(rfi_merge *merge, rfi_block *block, ptrdiff_t t
     }
     for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
         if (block->rows[l]) {
-            add_numbers(merge, block->bytes + l * merge->row_bytes, block->base, count, -1);
+            add_numbers(merge, rfi_block_row(merge, block, l), block->base, count, -1);
         }
     }
     return status;
@@ -328,7 +338,7 @@ reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor,
         if (!theirs) {
             continue;
         }
-        unsigned char *to = block->bytes + l * merge->row_bytes;
+        unsigned char *to = rfi_block_row(merge, block, l);
         const void *found = NULL;
         reef_status status = read_row(merge, block, l, theirs, m, count, as_numbers, to, &found, error);
         if (status != REEF_OK) {
@@ -367,8 +377,10 @@ static reef_status check_range(const rfi_merge *merge, const rfi_tensor *tensor,
     for (ptrdiff_t i = 0; i < count; i++) {
         double size = fabs(merge->dtype == REEF_F64 ? number[i] : (double)single[i]);
         if (size >= limit && isfinite(size)) {
-            return rfi_fail(error, REEF_E_RANGE, "tensor '%s' has numbers that are too large for %s (%g); --cast F32",
-                            rfi_shown(tensor->name, shown), rfi_safetensors_type(tensor->type), size);
+            return rfi_fail(error, REEF_E_RANGE,
+                            "tensor '%s' of the result has numbers that are too large for %s (%g); use --cast %s",
+                            rfi_shown(tensor->name, shown), rfi_safetensors_type(tensor->type), size,
+                            size < limit_of(RFI_F32) ? "F32" : "F64");
         }
     }
     return REEF_OK;

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@ typedef struct choice {
 
 typedef struct finding {
     choice file, index;
-    bool pickled; /* there is a .bin, .pt or .pth */
+    bool pickled;   /* there is a .bin, .pt or .pth */
+    char inner[64]; /* a subfolder with a model in it; "": there is none */
 } finding;
 
 static bool ends_with(const char *name, const char *end)
@@ -65,6 +67,23 @@ static void consider(choice *c, const char *name, const char *usual)
     }
 }
 
+/* Whether an entry of a folder is a folder with a .safetensors file, as the parts of a diffusers pipeline are, or checkpoints of one training. */
+static bool has_model(int folder, const char *name)
+{
+    bool found = false;
+    int descriptor = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+    DIR *inner = descriptor >= 0 ? fdopendir(descriptor) : NULL;
+    for (const struct dirent *entry = inner ? readdir(inner) : NULL; entry && !found; entry = readdir(inner)) {
+        found = entry->d_name[0] != '.' && ends_with(entry->d_name, file_end);
+    }
+    if (inner) {
+        (void)closedir(inner);
+    } else if (descriptor >= 0) {
+        (void)close(descriptor);
+    }
+    return found;
+}
+
 static reef_status look_into(const char *path, finding *found, reef_error *error)
 {
     DIR *folder = opendir(path);
@@ -81,6 +100,8 @@ static reef_status look_into(const char *path, finding *found, reef_error *error
             consider(&found->index, name, "model.safetensors.index.json");
         } else if (ends_with(name, file_end)) {
             consider(&found->file, name, "model.safetensors");
+        } else if (!found->inner[0] && strlen(name) < sizeof found->inner && has_model(dirfd(folder), name)) {
+            memcpy(found->inner, name, strlen(name) + 1);
         }
     }
     (void)closedir(folder);
@@ -101,9 +122,19 @@ static reef_status choose(const char *path, const finding *found, const char **n
         return REEF_OK;
     }
     if (found->file.count + found->index.count > 0) {
+        return rfi_fail(
+            error, REEF_E_FORMAT,
+            "%s: has several .safetensors files, but no model.safetensors or index; give one of the files, not the "
+            "folder",
+            shown);
+    }
+    if (found->inner[0]) {
+        int length = (int)strlen(shown);
+        length -= length > 1 && shown[length - 1] == '/';
         return rfi_fail(error, REEF_E_FORMAT,
-                        "%s: has several .safetensors files and no model.safetensors or index; name one of them",
-                        shown);
+                        "%s: is a folder without a .safetensors file, but has subfolders with one; give one of those, "
+                        "for instance %.*s/%s",
+                        shown, length, shown, found->inner);
     }
     return rfi_fail(error, REEF_E_FORMAT, "%s: %s", shown,
                     found->pickled
@@ -227,7 +258,10 @@ static reef_status open_index(const reef_context *context, rfi_model *model, con
 {
     rfi_file file;
     rfi_shards index = {0};
-    reef_status status = rfi_file_read(context, path, RFI_SHARDS_MAX, &file, error);
+    reef_status status = rfi_model_regular(path, error);
+    if (status == REEF_OK) {
+        status = rfi_file_read(context, path, RFI_SHARDS_MAX, &file, error);
+    }
     if (status != REEF_OK) {
         return status;
     }

@@ -2,7 +2,11 @@
  *
  * Sites are told apart by their names, whose hashes are the ids that the rule knows them by. The file has the bytes of the state as the library
  * saves them, with version, rule, lengths and checksum; it is for its owner alone, because of the seed in it. The new file is written before the result takes its place and renamed after it, so
- * that a merge that fails leaves neither. */
+ * that a merge that fails leaves neither.
+ *
+ * Two merges at once with one memory would both begin with the same and one would be forgotten. So the file is locked (flock) as long as a merge
+ * that began with it is under way; who has waited for the lock of a file that was replaced meanwhile takes the new one. The first merge has no
+ * file to lock: it fails if there is one when it ends. */
 #include "merge/merge.h"
 
 #include "base/error.h"
@@ -13,7 +17,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- names ---- */
@@ -55,7 +62,8 @@ static reef_status number_sites(rfi_merge *merge, reef_error *error)
         merge->ids[l] = (int64_t)(rfi_hash_bytes(RFI_HASH_START, name.text, name.length) >> 1);
         for (ptrdiff_t k = 0; k < l; k++) {
             if (merge->ids[k] == merge->ids[l]) {
-                return rfi_fail(error, REEF_E_ARG, "two models have the id '%s'; name them with ids of their own",
+                return rfi_fail(error, REEF_E_ARG,
+                                "two models have the id '%s'; name each site by an id of its own (--ids)",
                                 rfi_shown(name, shown));
             }
         }
@@ -65,21 +73,77 @@ static reef_status number_sites(rfi_merge *merge, reef_error *error)
 
 /* ---- the file ---- */
 
+enum { LOCK_TRIES = 100 };
+
+/* True if the path is that of the open file, and not of one that has taken its place. */
+static bool is_there(int descriptor, const char *path)
+{
+    struct stat opened;
+    struct stat found;
+    return fstat(descriptor, &opened) == 0 && stat(path, &found) == 0 && opened.st_dev == found.st_dev &&
+           opened.st_ino == found.st_ino;
+}
+
+/* Opens the file and locks it; without one, merge->first is true. Where files cannot be locked, nobody is kept out. */
+static reef_status lock(rfi_merge *merge, reef_error *error)
+{
+    const char *path = merge->options->state;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (descriptor < 0 && errno == ENOENT) {
+            merge->first = true;
+            return REEF_OK;
+        }
+        if (descriptor < 0) {
+            return rfi_fail_errno(error, path, "open", errno);
+        }
+        bool busy = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!busy && is_there(descriptor, path)) {
+            merge->memory_lock = descriptor;
+            return REEF_OK;
+        }
+        (void)close(descriptor);
+        if (busy) {
+            break;
+        }
+    }
+    return rfi_fail(error, REEF_E_FILE,
+                    "%s: another merge is working with this memory; run this one again when that is done",
+                    rfi_path_show(path));
+}
+
+reef_status rfi_merge_check_memory(const rfi_merge *merge, reef_error *error)
+{
+    struct stat about;
+    const char *path = merge->options->state;
+    bool lost = merge->first ? stat(path, &about) == 0 : merge->memory_lock >= 0 && !is_there(merge->memory_lock, path);
+    return lost ? rfi_fail(error, REEF_E_FILE,
+                           "%s: this memory was %s while the models were merged; run this merge again",
+                           rfi_path_show(path), merge->first ? "made by another merge" : "replaced or removed")
+                : REEF_OK;
+}
+
+void rfi_merge_unlock_memory(rfi_merge *merge)
+{
+    if (merge->memory_lock >= 0) {
+        (void)close(merge->memory_lock);
+    }
+    merge->memory_lock = -1;
+}
+
 static reef_status load(rfi_merge *merge, reef_error *error)
 {
     const char *path = merge->options->state;
     rfi_file file;
     reef_error reason;
-    if (access(path, F_OK) != 0 && errno == ENOENT) {
-        return REEF_OK; /* the first merge */
-    }
     size_t most = reef_state_room(merge->state, REEF_SENDERS_LIMIT);
-    reef_status status = rfi_file_read(merge->context, path, most ? most : SIZE_MAX - 1, &file, error);
-    if (status != REEF_OK) {
-        return status;
+    reef_status status = rfi_file_read(merge->context, path, most ? most : SIZE_MAX - 1, &file, &reason);
+    if (status == REEF_OK) {
+        status = reef_state_load(merge->state, file.bytes, file.size, &reason);
+        rfi_file_free(merge->context, &file);
+    } else if (status != REEF_E_RANGE) { /* too large is as wrong as any content */
+        return rfi_fail(error, status, "%s", reason.text);
     }
-    status = reef_state_load(merge->state, file.bytes, file.size, &reason);
-    rfi_file_free(merge->context, &file);
     if (status == REEF_E_NOMEM || status == REEF_OK) {
         return status == REEF_OK ? REEF_OK : rfi_fail(error, status, "%s", reason.text);
     }
@@ -127,6 +191,9 @@ reef_status rfi_merge_recall(rfi_merge *merge, reef_error *error)
         status = reef_state_create(&merge->state, merge->agg, &shape, error);
     }
     if (status == REEF_OK) {
+        status = lock(merge, error);
+    }
+    if (status == REEF_OK && !merge->first) {
         status = load(merge, error);
     }
     return status;
@@ -149,6 +216,9 @@ reef_status rfi_merge_remember(rfi_merge *merge, reef_error *error)
     }
     if (status == REEF_OK) {
         status = rfi_writer_put(&merge->memory, 0, bytes, size, error);
+    }
+    if (status == REEF_OK) {
+        status = rfi_writer_flush(&merge->memory, error); /* a full disk shows now, before the result is in its place */
     }
     rfi_release(merge->context, bytes);
     return status;

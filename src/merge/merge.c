@@ -269,11 +269,14 @@ static reef_status write_output(rfi_merge *merge, const char *path, reef_error *
         return status;
     }
     status = make_output(merge, error);
+    if (status == REEF_OK && merge->memory.name) {
+        status = rfi_merge_check_memory(merge, error);
+    }
     if (status == REEF_OK) {
         status = rfi_output_commit(&merge->out, error);
     }
     if (status == REEF_OK && merge->memory.name) {
-        return rfi_writer_commit(&merge->memory, error);
+        return merge->first ? rfi_writer_commit_new(&merge->memory, error) : rfi_writer_commit(&merge->memory, error);
     }
     if (status != REEF_OK) {
         rfi_output_abandon(&merge->out);
@@ -427,6 +430,7 @@ reef_status reef_merge_files(reef_context *context, const reef_merge_options *op
         merge.fates[i].copy_of = -1;
     }
     merge.report.trusted = -1;
+    merge.memory_lock = -1;
     (void)pthread_mutex_init(&merge.lock, NULL);
     merge.allow = (rfi_lenience){.types = options->cast != NULL, .missing = options->common || options->ignore_missing};
     (void)(options->cast && rfi_real_type_named(options->cast, &merge.cast));
@@ -438,6 +442,7 @@ reef_status reef_merge_files(reef_context *context, const reef_merge_options *op
         rfi_model_close(context, &merge.models[i]);
     }
     rfi_blocks_free(&merge);
+    rfi_merge_unlock_memory(&merge);
     reef_state_destroy(&merge.state);
     rfi_release(context, merge.by_tensor);
     rfi_release(context, merge.segment);

@@ -35,7 +35,7 @@ typedef struct rfi_behind {
 typedef struct rfi_block {
     const void **rows;        /* K: where each row's numbers of the block are; NULL for rows that are not read */
     rfi_type type;            /* of those numbers: the plan's, or that of the files if the plan reads it */
-    unsigned char *bytes;     /* K x row_bytes */
+    unsigned char *bytes;     /* K x row_bytes, with gaps: rfi_block_row */
     unsigned char *raw;       /* row_bytes: numbers as a file has them */
     unsigned char *out;       /* row_bytes */
     rfi_read_window *windows; /* K: small tensors that follow one another in a file are read together, into */
@@ -75,6 +75,8 @@ typedef struct rfi_merge {
     int64_t *ids;        /* K, with a state */
     reef_state *state;   /* NULL: nothing is remembered */
     rfi_writer memory;   /* the new file of the state; name NULL: none */
+    int memory_lock;     /* the old one, open and locked; -1: none */
+    bool first;          /* there was no file of the state */
 
     const rfi_model *reference; /* whose format, shards and small files the output has */
     rfi_lenience allow;         /* differences between the files */
@@ -117,6 +119,8 @@ typedef struct rfi_merge {
 /* block.c: buffers for blocks of whole `unit`s, as many workers as fit in the memory allowed. Buffers that are there are kept. */
 reef_status rfi_blocks_create(rfi_merge *merge, ptrdiff_t unit, reef_error *error);
 void rfi_blocks_free(rfi_merge *merge);
+/* Where the numbers of a row are put: row_bytes. */
+unsigned char *rfi_block_row(const rfi_merge *merge, const rfi_block *block, ptrdiff_t row);
 /* Writes what is not written yet; or forgets it. */
 reef_status rfi_blocks_flush(rfi_merge *merge, reef_error *error);
 void rfi_blocks_forget(rfi_merge *merge);
@@ -155,6 +159,9 @@ reef_status rfi_merge_small_files(rfi_merge *merge, reef_error *error);
 /* memory.c: the state from its file, before the aggregation; and into a new file, which merge.c puts in its place. */
 reef_status rfi_merge_recall(rfi_merge *merge, reef_error *error);
 reef_status rfi_merge_remember(rfi_merge *merge, reef_error *error);
+/* A failure if the file of the state is not the one that this merge began with; and the end of its lock. */
+reef_status rfi_merge_check_memory(const rfi_merge *merge, reef_error *error);
+void rfi_merge_unlock_memory(rfi_merge *merge);
 /* floats.c */
 reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error);
 /* Hands trust by tensor to the caller. */

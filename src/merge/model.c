@@ -93,11 +93,21 @@ static reef_status open_npy(const reef_context *context, rfi_model *model, reef_
     return rfi_model_sort(context, model, error);
 }
 
+reef_status rfi_model_regular(const char *path, reef_error *error)
+{
+    struct stat about;
+    bool regular = stat(path, &about) != 0 || S_ISREG(about.st_mode); /* opening it tells what else is wrong */
+    return regular ? REEF_OK : rfi_fail(error, REEF_E_FORMAT, "%s: is not a regular file", rfi_path_show(path));
+}
+
 /* Opens a file and reads its first bytes, which must be none of a format that is known to be another. */
 static reef_status look(rfi_shard *shard, const char *path, unsigned char first[RFI_FOREIGN_LOOK], size_t *have,
                         reef_error *error)
 {
-    reef_status status = rfi_reader_open(&shard->file, path, error);
+    reef_status status = rfi_model_regular(path, error);
+    if (status == REEF_OK) {
+        status = rfi_reader_open(&shard->file, path, error);
+    }
     if (status != REEF_OK) {
         return status;
     }

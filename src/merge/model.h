@@ -76,6 +76,8 @@ reef_status rfi_tensor_match(const rfi_model *model, const rfi_tensor *a, const 
 reef_status rfi_model_open_folder(const reef_context *context, rfi_model *model, reef_error *error);
 /* model.c: opens one file of a model. On failure the caller closes the model. */
 reef_status rfi_shard_open(const reef_context *context, rfi_shard *shard, const char *path, reef_error *error);
+/* model.c: REEF_E_FORMAT for a folder, device or pipe: what a site delivers is its doing, where a file that cannot be opened may be ours. */
+reef_status rfi_model_regular(const char *path, reef_error *error);
 /* header.c: the table of a safetensors file from its header, or that of `like` if it has the same (NULL: read it). `first`: the first bytes of the file. */
 reef_status rfi_header_read(const reef_context *context, rfi_shard *shard, const void *first, size_t have,
                             rfi_shard *like, reef_error *error);

@@ -300,7 +300,7 @@ reef_status rfi_pair_read(rfi_merge *merge, rfi_block *block, ptrdiff_t pair, pt
         const rfi_tensor *up = merge->of[p->up * merge->rows + l];
         block->rows[l] = NULL;
         if (down && rfi_row_counts(merge, l)) {
-            unsigned char *to = block->bytes + l * merge->row_bytes;
+            unsigned char *to = rfi_block_row(merge, block, l);
             multiply(merge, p, factors_of(merge, block, l), m, count, to);
             block->rows[l] = to;
             double share = (double)count / ((double)p->rows * (double)p->columns);

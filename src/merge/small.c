@@ -1,5 +1,5 @@
-/* What lies in a folder beside the weights: configuration, tokenizer, licence. It is copied if all folders have the same; what differs is
- * told, and left for a person to decide on. */
+/* What lies in a folder beside the weights: configuration, tokenizer, licence. It is copied if all folders have the same; what differs, or is in
+ * some of them only, is told, and left for a person to decide on. So are subfolders. */
 #include "merge/merge.h"
 
 #include "base/error.h"
@@ -16,6 +16,13 @@
 
 /* Larger files are no small ones. */
 static const off_t small_bytes = (off_t)64 << 20;
+/* Sites may have any number of files: so many are told of by name. */
+enum { NOTES_MAX = 20 };
+
+typedef struct copying {
+    rfi_merge *merge;
+    ptrdiff_t left; /* files and folders that were not copied */
+} copying;
 
 /* Weights in one form or another; those of the result are written anew, the others would be the first site's. */
 static bool is_weights(const char *name)
@@ -38,68 +45,106 @@ static int is_candidate(const struct dirent *entry)
     return entry->d_name[0] != '.' && !is_weights(entry->d_name);
 }
 
-static bool is_small(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && about.st_size <= small_bytes;
-}
+/* ---- what is told ---- */
 
-/* The first folder whose file of that name is missing or has other bytes; NULL: none. */
-static const char *find_other(const rfi_merge *merge, const char *name, const rfi_file *file)
+static void note(const rfi_merge *merge, char *text)
 {
-    for (ptrdiff_t l = 0; l < merge->rows; l++) {
-        const rfi_model *model = &merge->models[merge->file_of[l]];
-        rfi_file theirs;
-        char *path = NULL;
-        bool same = false;
-        if (!model->folder || model == merge->reference) {
-            continue;
-        }
-        if (rfi_path_join(merge->context, model->path, (rfi_slice){name, strlen(name)}, &path, NULL) == REEF_OK &&
-            rfi_file_read(merge->context, path, (size_t)small_bytes, &theirs, NULL) == REEF_OK) {
-            same = theirs.size == file->size && memcmp(theirs.bytes, file->bytes, file->size) == 0;
-            rfi_file_free(merge->context, &theirs);
-        }
-        rfi_release(merge->context, path);
-        if (!same) {
-            return model->path;
-        }
-    }
-    return NULL;
-}
-
-static void tell(const rfi_merge *merge, const char *name, const char *where)
-{
-    char text[600];
     if (merge->options->note) {
-        (void)snprintf(text, sizeof text,
-                       "%.200s is not the same everywhere (%.200s has another or none) and was not copied", name,
-                       rfi_path_show(where));
         rfi_hide_control(text);
         merge->options->note(merge->options->user, text);
     }
 }
 
-static reef_status copy_one(rfi_merge *merge, const char *name, reef_error *error)
+/* `what` follows the name of something in a folder that was not copied. */
+static void tell(copying *c, const char *name, const char *what)
+{
+    char text[600];
+    (void)snprintf(text, sizeof text, "%.200s %.350s", name, what);
+    if (c->left++ < NOTES_MAX) {
+        note(c->merge, text);
+    }
+}
+
+static void tell_other(copying *c, const char *name, const char *where, bool lacks)
+{
+    char what[350];
+    (void)snprintf(what, sizeof what,
+                   "is not the same everywhere (%.200s has %s) and was not copied; copy the one that you trust",
+                   rfi_path_show(where), lacks ? "none" : "another");
+    tell(c, name, what);
+}
+
+static void tell_rest(const copying *c)
+{
+    char text[100];
+    if (c->left > NOTES_MAX) {
+        (void)snprintf(text, sizeof text, "%td more files and folders were not copied", c->left - NOTES_MAX);
+        note(c->merge, text);
+    }
+}
+
+/* ---- looking ---- */
+
+/* A path in a folder; NULL: no memory. The caller releases it. */
+static char *join(const rfi_merge *merge, const char *folder, const char *name)
 {
     char *path = NULL;
+    reef_status status = rfi_path_join(merge->context, folder, (rfi_slice){name, strlen(name)}, &path, NULL);
+    return status == REEF_OK ? path : NULL;
+}
+
+static bool has(const rfi_merge *merge, const rfi_model *model, const char *name)
+{
+    struct stat about;
+    char *path = join(merge, model->path, name);
+    bool there = path && stat(path, &about) == 0;
+    rfi_release(merge->context, path);
+    return there;
+}
+
+static bool is_same(const rfi_merge *merge, const rfi_model *model, const char *name, const rfi_file *file)
+{
+    rfi_file theirs;
+    char *path = join(merge, model->path, name);
+    bool same = path && rfi_file_read(merge->context, path, (size_t)small_bytes, &theirs, NULL) == REEF_OK;
+    if (same) {
+        same = theirs.size == file->size && memcmp(theirs.bytes, file->bytes, file->size) == 0;
+        rfi_file_free(merge->context, &theirs);
+    }
+    rfi_release(merge->context, path);
+    return same;
+}
+
+static const rfi_model *model_of(const rfi_merge *merge, ptrdiff_t row)
+{
+    return &merge->models[merge->file_of[row]];
+}
+
+/* The first folder whose file of that name is missing or has other bytes; NULL: none. */
+static const rfi_model *find_other(const rfi_merge *merge, const char *name, const rfi_file *file)
+{
+    for (ptrdiff_t l = 0; l < merge->rows; l++) {
+        const rfi_model *model = model_of(merge, l);
+        if (model->folder && model != merge->reference && !is_same(merge, model, name, file)) {
+            return model;
+        }
+    }
+    return NULL;
+}
+
+/* ---- copying ---- */
+
+static reef_status copy_file(copying *c, const char *name, const char *path, reef_error *error)
+{
+    const rfi_merge *merge = c->merge;
     rfi_file file;
-    reef_status status =
-        rfi_path_join(merge->context, merge->reference->path, (rfi_slice){name, strlen(name)}, &path, error);
+    reef_status status = rfi_file_read(merge->context, path, (size_t)small_bytes, &file, error);
     if (status != REEF_OK) {
         return status;
     }
-    bool small = is_small(path);
-    if (small) {
-        status = rfi_file_read(merge->context, path, (size_t)small_bytes, &file, error);
-    }
-    rfi_release(merge->context, path);
-    if (status != REEF_OK || !small) {
-        return status;
-    }
-    const char *other = find_other(merge, name, &file);
+    const rfi_model *other = find_other(merge, name, &file);
     if (other) {
-        tell(merge, name, other);
+        tell_other(c, name, other->path, !has(merge, other, name));
     } else {
         status = rfi_output_add(&merge->out, name, file.bytes, file.size, error);
     }
@@ -107,23 +152,75 @@ static reef_status copy_one(rfi_merge *merge, const char *name, reef_error *erro
     return status;
 }
 
-reef_status rfi_merge_small_files(rfi_merge *merge, reef_error *error)
+/* Something in the reference's folder. */
+static reef_status copy_one(copying *c, const char *name, reef_error *error)
+{
+    struct stat about;
+    char *path = join(c->merge, c->merge->reference->path, name);
+    reef_status status = REEF_OK;
+    if (!path) {
+        return rfi_fail(error, REEF_E_NOMEM, "no memory to copy %.200s", name);
+    }
+    if (stat(path, &about) != 0) {
+        tell(c, name, "cannot be read and was not copied");
+    } else if (S_ISDIR(about.st_mode)) {
+        tell(c, name, "is a subfolder and was not copied; copy it yourself if the model needs it");
+    } else if (!S_ISREG(about.st_mode)) {
+        tell(c, name, "is not a regular file and was not copied");
+    } else if (about.st_size > small_bytes) {
+        tell(c, name, "is larger than 64 MB and was not copied; copy it yourself if the model needs it");
+    } else {
+        status = copy_file(c, name, path, error);
+    }
+    rfi_release(c->merge->context, path);
+    return status;
+}
+
+/* Something in another folder: told of if neither the reference nor a folder before has it. */
+static void look_at_one(copying *c, ptrdiff_t row, const char *name)
+{
+    const rfi_merge *merge = c->merge;
+    for (ptrdiff_t l = 0; l < row; l++) {
+        if (model_of(merge, l)->folder && has(merge, model_of(merge, l), name)) {
+            return;
+        }
+    }
+    if (!has(merge, merge->reference, name)) {
+        tell_other(c, name, merge->reference->path, true);
+    }
+}
+
+static reef_status look_into(copying *c, ptrdiff_t row, reef_error *error)
 {
     struct dirent **entries = NULL;
-    if (!merge->out.folder || !merge->reference->folder) {
-        return REEF_OK;
-    }
-    int count = scandir(merge->reference->path, &entries, is_candidate, alphasort);
+    const rfi_model *model = model_of(c->merge, row);
+    int count = scandir(model->path, &entries, is_candidate, alphasort);
     if (count < 0) {
-        return rfi_fail_errno(error, merge->reference->path, "look into the folder", errno);
+        return rfi_fail_errno(error, model->path, "look into the folder", errno);
     }
     reef_status status = REEF_OK;
     for (int i = 0; i < count; i++) {
-        if (status == REEF_OK) {
-            status = copy_one(merge, entries[i]->d_name, error);
+        if (status == REEF_OK && model == c->merge->reference) {
+            status = copy_one(c, entries[i]->d_name, error);
+        } else if (status == REEF_OK) {
+            look_at_one(c, row, entries[i]->d_name);
         }
         free(entries[i]);
     }
     free((void *)entries);
+    return status;
+}
+
+reef_status rfi_merge_small_files(rfi_merge *merge, reef_error *error)
+{
+    copying c = {.merge = merge};
+    reef_status status = REEF_OK;
+    if (!merge->out.folder || !merge->reference->folder) {
+        return REEF_OK;
+    }
+    for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
+        status = model_of(merge, l)->folder ? look_into(&c, l, error) : REEF_OK;
+    }
+    tell_rest(&c);
     return status;
 }

@@ -67,7 +67,11 @@ def test_cast(command, tmp_path, models, rule):
 def test_a_type_that_is_too_small(command, tmp_path):
     paths = write(tmp_path, [{"w": np.array([1, 7e4], "f4")}, {"w": np.array([2, 8e4], "f4")}])
     done = merge(command, "-r", "mean", "--cast", "f16", *paths, "-o", tmp_path / "out")
-    assert done.returncode == 1 and "'w' has numbers that are too large for F16 (75000)" in done.stderr
+    assert done.returncode == 1 and "'w' of the result has numbers that are too large for F16 (75000); use --cast F32" in done.stderr
+    wide = write(tmp_path, [{"w": np.array([1e300])}, {"w": np.array([1e300, ])}])
+    done = merge(command, "-r", "mean", "--cast", "F32", *wide, "-o", tmp_path / "out")
+    assert done.returncode == 1 and done.stderr.endswith("F32 (1e+300); use --cast F64\n")
+    paths = write(tmp_path, [{"w": np.array([1, 7e4], "f4")}, {"w": np.array([2, 8e4], "f4")}])
     assert not (tmp_path / "out").exists()
     assert merge(command, "--cast", "I64", *paths, "-o", tmp_path / "out").returncode == 2
 
@@ -197,7 +201,8 @@ def test_npz_that_is_refused(command, tmp_path):
     refuse(command, path, "'w.npy' in it: elements of type '|O' are not supported")
     array = io.BytesIO()
     np.save(array, np.ones(4))
-    for names, says in [(["a.npy", "b.txt"], "'b.txt' in it is not an npy array"), (["a.npy", "a.npy"], "has the tensor 'a' twice")]:
+    for names, says in [(["a.npy", "b.txt"], "'b.txt' in it is not an npy array"), (["a.npy", "a.npy"], "has the tensor 'a' twice"),
+                        (["__metadata__.npy"], "has the name that safetensors files keep for metadata")]:
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
                 archive.writestr(name, array.getvalue())

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -100,6 +101,51 @@ def test_small_files(command, sites):
     assert "tokenizer.json is not the same everywhere" in done.stderr and "site2" in done.stderr
     assert {path.name for path in (sites / "out").iterdir() if "model" not in path.name} == {"LICENSE"}
     assert not (sites / "out" / "pytorch_model.bin").exists()
+
+
+def test_what_is_not_copied_is_told(command, sites):
+    """Files that only other sites have, subfolders, pipes, and as many names as somebody likes."""
+    (sites / "site0" / "config.json").unlink()
+    (sites / "site0" / "tokenizer.json").unlink()
+    os.mkfifo(sites / "site0" / "tokenizer.json")
+    (sites / "site0" / "1_Pooling").mkdir()
+    for number in range(60):
+        (sites / "site2" / f"{number:02d}\x1b.txt").write_text("x")
+    done = merge(command, "-q", *(sites / f"site{number}" for number in range(3)), "-o", sites / "out")
+    assert done.returncode == 0
+    said = done.stderr.splitlines()
+    assert "reef aggregate: 1_Pooling is a subfolder and was not copied; copy it yourself if the model needs it" in said
+    assert "reef aggregate: tokenizer.json is not a regular file and was not copied" in said
+    assert any("config.json is not the same everywhere" in line and "site0 has none) and was not copied" in line for line in said)
+    assert said[-1] == "reef aggregate: 43 more files and folders were not copied" and len(said) == 21 and "\x1b" not in done.stderr
+    assert not (sites / "out" / "config.json").exists() and not (sites / "out" / "1_Pooling").exists()
+
+
+def test_pipes_in_a_folder_are_the_sites_doing(command, sites):
+    """They are not waited for, and --drop-bad goes on without that site."""
+    for name in ["model-00002-of-00003.safetensors", INDEX]:
+        (sites / "site2" / name).unlink()
+        os.mkfifo(sites / "site2" / name)
+        refuse(command, sites, f"{name}: is not a regular file")
+        done = merge(command, *(sites / f"site{number}" for number in range(3)), "-o", sites / f"out{name}", "--drop-bad")
+        assert done.returncode == 0 and "of 2 files by ref" in done.stdout, done.stderr
+
+
+def test_a_folder_of_folders(command, sites):
+    (sites / "pipeline" / "unet").mkdir(parents=True)
+    save(sites / "pipeline" / "unet" / "model.safetensors", make_model(1))
+    done = merge(command, sites / "site0", f"{sites / 'pipeline'}/", "-o", sites / "out")
+    assert done.returncode == 3 and done.stderr.endswith(f"give one of those, for instance {sites / 'pipeline' / 'unet'}\n")
+
+
+def test_folders_into_a_stream_are_one_file(command, sites):
+    folders = [sites / f"site{number}" for number in range(3)]
+    assert merge(command, "-q", *folders, "-o", sites / "one.safetensors").returncode == 0
+    with open(sites / "stream", "wb") as stream:
+        subprocess.run([command, "aggregate", "-q", *folders, "-o", "-"], stdout=stream, check=True)
+    assert (sites / "stream").read_bytes() == (sites / "one.safetensors").read_bytes()
+    done = merge(command, "-q", *folders, "-o", "-", "--shard-size", "1KB")
+    assert done.returncode == 2 and "--shard-size makes a folder" in done.stderr
 
 
 def refuse(command, sites, says, *options, code=3, out="out"):

@@ -2,7 +2,12 @@
 from __future__ import annotations
 
 import csv
+import json
+import os
+import signal
 import subprocess
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,6 +101,61 @@ def test_what_is_refused_leaves_everything_as_it_was(command, tmp_path):
     assert done.returncode == 3 and "the memory of this rule and model" in done.stderr
 
 
+def begin(command, folder, out, until):
+    """A merge of large models, stopped in the middle: `until` its process and the size of what it writes say so."""
+    paths = [folder / f"large{number}.safetensors" for number in range(6)]
+    for path in paths:
+        text = json.dumps({"w": {"dtype": "F32", "shape": [20_000_000], "data_offsets": [0, 80_000_000]}}).encode()
+        with open(path, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            file.truncate(8 + len(text) + 80_000_000)
+    process = subprocess.Popen([command, "aggregate", "-q", "--threads", "1", "--rule", "mref", "--state", folder / "memory.bin", *paths, "-o", out],
+                               stderr=subprocess.PIPE, text=True)
+    while not until(process):
+        assert process.poll() is None
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    return process, paths
+
+
+def test_one_merge_at_a_time_has_a_memory(command, tmp_path):
+    memory, out = tmp_path / "memory.bin", tmp_path / "out"
+
+    def writes(_):
+        return any(path.stat().st_size > 1 << 20 for path in tmp_path.glob("out.*.tmp"))
+
+    def has_read(process):
+        return any(os.path.realpath(path) == str(memory) for path in Path(f"/proc/{process.pid}/fd").iterdir())
+
+    def other(paths, name):
+        return run(command, "--threads", "1", "--rule", "mref", "--state", memory, *paths, "-o", tmp_path / name)
+
+    # the first merge of all: another one is done before it
+    process, paths = begin(command, tmp_path, out, writes)
+    assert other(paths, "a").returncode == 0
+    made, node = memory.read_bytes(), memory.stat().st_ino
+    process.send_signal(signal.SIGCONT)
+    _, said = process.communicate()
+    assert process.returncode == 1 and "memory.bin: this memory was made by another merge while the models were merged" in said
+    assert memory.read_bytes() == made and not out.exists()
+    # with a memory: the second is refused while the first is under way, and after that goes on from what the first has left
+    process, paths = begin(command, tmp_path, out, has_read)
+    done = other(paths, "b")
+    assert done.returncode == 1 and "memory.bin: another merge is working with this memory" in done.stderr
+    assert memory.read_bytes() == made and not (tmp_path / "b").exists()
+    process.send_signal(signal.SIGCONT)
+    process.communicate()
+    assert process.returncode == 0 and memory.stat().st_ino != node
+    assert other(paths, "b").returncode == 0
+    # removed in the middle: what is remembered would be of no use to anybody, or somebody starts over
+    process, paths = begin(command, tmp_path, tmp_path / "c", has_read)
+    memory.unlink()
+    process.send_signal(signal.SIGCONT)
+    _, said = process.communicate()
+    assert process.returncode == 1 and "was replaced or removed" in said and not memory.exists() and not (tmp_path / "c").exists()
+    assert not list(tmp_path.glob("*.tmp"))
+
+
 @pytest.mark.parametrize("rule", ["ref", "vref:block=segment", "median", "nnm:f=2 | trimmed"])
 def test_trust_by_tensor(command, tmp_path, rule):
     """A site that is bad in one layer only; the same numbers in Python, and means over tensors are the trust of the whole."""
@@ -124,3 +184,15 @@ def test_trust_by_tensor(command, tmp_path, rule):
     precious.write_text("x")
     refused = run(command, "-r", rule, *paths, "-o", tmp_path / "o2.safetensors", "--trust-tensors", precious)
     assert refused.returncode == 2 and precious.read_text() == "x"
+
+
+def test_names_that_are_meant_to_take_forever(command, tmp_path):
+    """Which tensors are summed up together takes time by the length of their names, not by its square; few of them are printed, and not whole."""
+    names = ["a." * 4000 + f"{number:05d}" for number in range(6000)]
+    paths = [tmp_path / f"{number}.safetensors" for number in range(5)]
+    for number, path in enumerate(paths):
+        save(path, {name: np.full(1, 0.01 * number if number < 4 or place % 2 else 100, np.float32) for place, name in enumerate(names)})
+    done = subprocess.run([command, "aggregate", *paths, "-o", tmp_path / "out.safetensors", "--trust-tensors", tmp_path / "t.csv"],
+                          capture_output=True, text=True, check=True, timeout=120)
+    last = done.stdout.splitlines()[-1]
+    assert "4.safetensors: down-weighted in a.a." in last and last.endswith("... and 2995 more places (3000 of 6000 tensors)") and len(last) < 800
