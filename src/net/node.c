@@ -301,6 +301,8 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
     case RFI_MESSAGE_ABSENT:
         if (own && topic->kind == RFI_TOPIC_SLOT && node->rounds.phase == RFI_PHASE_GATHER) {
             rfi_rounds_own(&node->rounds, 0);
+        } else if (topic->kind == RFI_TOPIC_CHUNK) {
+            rfi_window_vain(node->window, topic->agent, topic->round, topic->number);
         }
         break;
     case RFI_MESSAGE_DATA:
@@ -309,7 +311,9 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
                 node->setup.file(node->setup.user, message->bytes, message->size, now);
             }
         } else if (topic->kind == RFI_TOPIC_CHUNK) {
-            (void)rfi_window_chunk(node->window, topic->agent, message->bytes, message->size);
+            if (rfi_window_chunk(node->window, now, topic->agent, message->bytes, message->size) != RFI_GOOD) {
+                rfi_window_vain(node->window, topic->agent, topic->round, topic->number);
+            }
         } else if (!own) {
             take_frame(node, message, now);
         } else if (topic->kind == RFI_TOPIC_SLOT) {

@@ -322,7 +322,21 @@ rfi_cause rfi_window_frame(rfi_window *window, double now, rfi_frame_place place
 
 /* --- Chunks --- */
 
-rfi_cause rfi_window_chunk(rfi_window *window, uint32_t agent, const unsigned char *bytes, size_t size)
+/* As many chunks are asked for at once as the line brings soon: a broker cuts off who takes too long to read what it holds for them. Those that
+ * never come tell nothing, so that a neighbour without chunks slows down no other. */
+static void note_pace(rfi_window *window, double now, double took)
+{
+    static const double soon = 0.5;
+    static const double late = 1;
+    if (took >= 0 && took < soon) {
+        window->flights = fmin(window->flights + 1, RFI_FLIGHTS_ALL);
+    } else if (took > late && now - window->fewer_at > took) { /* once for all that were under way together */
+        window->flights = fmax(window->flights / 2, 1);
+        window->fewer_at = now;
+    }
+}
+
+rfi_cause rfi_window_chunk(rfi_window *window, double now, uint32_t agent, const unsigned char *bytes, size_t size)
 {
     ptrdiff_t l = rfi_window_find(window, agent);
     if (l < 0) {
@@ -333,11 +347,13 @@ rfi_cause rfi_window_chunk(rfi_window *window, uint32_t agent, const unsigned ch
     rfi_cause cause = RFI_REPEAT;
     for (int s = 0; s < 2 && cause == RFI_REPEAT; s++) {
         rfi_slot *slot = &peer->slots[s];
-        switch (slot->state == RFI_SLOT_ARRIVING ? rfi_fetch_take(&slot->fetch, bytes, size) : RFI_TAKEN_NONE) {
+        switch (slot->state == RFI_SLOT_ARRIVING ? rfi_fetch_take(&slot->fetch, now, bytes, size) : RFI_TAKEN_NONE) {
         case RFI_TAKEN_PART:
+            note_pace(window, now, slot->fetch.took);
             cause = RFI_GOOD;
             break;
         case RFI_TAKEN_DONE:
+            note_pace(window, now, slot->fetch.took);
             cause = finish(window, peer, slot);
             break;
         case RFI_TAKEN_BAD:
@@ -355,6 +371,14 @@ rfi_cause rfi_window_chunk(rfi_window *window, uint32_t agent, const unsigned ch
     return cause;
 }
 
+void rfi_window_vain(rfi_window *window, uint32_t agent, uint64_t round, uint32_t number)
+{
+    ptrdiff_t l = rfi_window_find(window, agent);
+    for (int s = 0; l >= 0 && s < 2; s++) {
+        rfi_fetch_vain(&window->peers[l].slots[s].fetch, round, number);
+    }
+}
+
 bool rfi_window_want(rfi_window *window, double now, ptrdiff_t *peer, uint64_t *round, uint32_t *number)
 {
     int flying = 0;
@@ -363,7 +387,7 @@ bool rfi_window_want(rfi_window *window, double now, ptrdiff_t *peer, uint64_t *
             flying += rfi_fetch_flying(&window->peers[l].slots[s].fetch, now);
         }
     }
-    for (ptrdiff_t l = 0; l < window->setup.count && flying < RFI_FLIGHTS_ALL; l++) {
+    for (ptrdiff_t l = 0; l < window->setup.count && flying < (int)window->flights; l++) {
         for (int s = 0; s < 2; s++) {
             rfi_slot *slot = &window->peers[l].slots[s];
             if (slot->state == RFI_SLOT_ARRIVING && rfi_fetch_want(&slot->fetch, now, number)) {

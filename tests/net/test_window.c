@@ -402,7 +402,7 @@ static void large_models_are_fetched(void **state)
             rfi_window_advance(window, 1);
             continue;
         }
-        assert_int_equal(rfi_window_chunk(window, 10, message, RFI_CHUNK_HEAD_BYTES + part), RFI_GOOD);
+        assert_int_equal(rfi_window_chunk(window, 0, 10, message, RFI_CHUNK_HEAD_BYTES + part), RFI_GOOD);
     }
     assert_int_equal(asked, 2 + 4);
     rfi_row got = rfi_window_row(window, 0, 1);
