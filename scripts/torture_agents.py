@@ -13,6 +13,16 @@ def has_time_namespaces():
     return subprocess.run(["unshare", "--time", "--fork", "--monotonic", "1000", "true"], capture_output=True).returncode == 0
 
 
+def tell(child, number):
+    """A signal to a process, or to the one that `unshare --fork` waits for and keeps signals from."""
+    below = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+    words = child.args[0] == "unshare" and below.exists() and below.read_text().split()
+    if words:
+        os.kill(int(words[0]), number)
+    else:
+        child.send_signal(number)
+
+
 class Run:
     """A broker and agents on this machine that learn until they are ended."""
 
@@ -34,12 +44,12 @@ class Run:
 
     def __exit__(self, *_):
         for child in reversed(self.children):
-            child.send_signal(signal.SIGTERM)
+            tell(child, signal.SIGTERM)
         for child in reversed(self.children):
             try:
                 child.wait(60)
             except subprocess.TimeoutExpired:
-                child.kill()
+                tell(child, signal.SIGKILL)
                 child.wait()
 
     def start(self, name, *words, env=None):
@@ -88,7 +98,7 @@ class Run:
     def end(self, blamed=()):
         """All end well, and nobody is blamed but these."""
         for child in self.children[1:]:
-            child.send_signal(signal.SIGTERM)
+            tell(child, signal.SIGTERM)
         for child in self.children[1:]:
             need(child.wait(limit()) == 0, f"exit {child.returncode}: {self.logs()}")
         nobody_blamed(self.place, blamed)

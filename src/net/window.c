@@ -5,10 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Allowance of frames to verify: so many more per round and per second, up to RFI_TOKENS_MAX. */
-static const double tokens_round = 4;
-static const double tokens_second = 2;
-
 /* --- Models --- */
 
 /* How much a model of round `round` is wanted: that of the present round most, then the next ones, then the newest further ahead, then
@@ -147,17 +143,10 @@ void rfi_window_exclude(rfi_window *window, ptrdiff_t peer, const unsigned char 
     exclude(&window->peers[peer], one, other);
 }
 
-static bool spend(rfi_peer *peer, double now)
+static bool spend(const rfi_window *window, rfi_peer *peer, double now)
 {
-    double more = peer->tokens + tokens_second * (now - peer->tokens_at);
-    peer->tokens = more < RFI_TOKENS_MAX ? more : RFI_TOKENS_MAX;
-    peer->tokens_at = now;
-    if (peer->tokens < 1) {
-        return false;
-    }
-    peer->tokens -= 1;
-    assert(peer->tokens >= 0 && peer->tokens <= RFI_TOKENS_MAX);
-    return true;
+    assert(window->way < RFI_WAYS);
+    return rfi_allowance_spend(&peer->allowances[window->way], now);
 }
 
 static void claim(rfi_peer *peer, int64_t round)
@@ -221,7 +210,7 @@ static rfi_cause take_model(rfi_window *window, rfi_peer *peer, double now, cons
     if (!rfi_shape_fits(&window->setup.shape, head)) {
         return RFI_SHAPE;
     }
-    if (!spend(peer, now)) {
+    if (!spend(window, peer, now)) {
         return RFI_RATE;
     }
     /* What is known was verified; only its payload is wanted. */
@@ -234,7 +223,7 @@ static rfi_cause take_model(rfi_window *window, rfi_peer *peer, double now, cons
 static rfi_cause take_event(const rfi_window *window, rfi_peer *peer, double now, const rfi_head *head,
                             const unsigned char *bytes)
 {
-    if (!spend(peer, now)) {
+    if (!spend(window, peer, now)) {
         return RFI_RATE;
     }
     if (!rfi_frame_verify(bytes, window->setup.by)) {
@@ -266,7 +255,7 @@ static rfi_cause other_epoch(const rfi_window *window, rfi_peer *peer, double no
         (model && head->round < after->from)) {
         return RFI_CONFIG;
     }
-    if (!spend(peer, now)) {
+    if (!spend(window, peer, now)) {
         return RFI_RATE;
     }
     if (!rfi_frame_verify(bytes, window->setup.by)) {
@@ -434,7 +423,9 @@ void rfi_window_advance(rfi_window *window, uint64_t round)
     bool chunked = rfi_shape_chunks(&window->setup.shape) > 0;
     for (ptrdiff_t l = 0; l < window->setup.count; l++) {
         rfi_peer *peer = &window->peers[l];
-        peer->tokens = fmin(peer->tokens + tokens_round, RFI_TOKENS_MAX);
+        for (int way = 0; way < RFI_WAYS; way++) {
+            rfi_allowance_round(&peer->allowances[way]);
+        }
         empty_old(window, peer);
         if (peer->beyond.held && peer->beyond.round <= round + RFI_AHEAD) {
             if (in_window(window, peer->beyond.round)) {

@@ -6,6 +6,7 @@
 #ifndef RFI_NET_WINDOW_H
 #define RFI_NET_WINDOW_H
 
+#include "net/allowance.h"
 #include "net/fetch.h"
 
 #include <reef/context.h>
@@ -17,8 +18,6 @@
 /* Chunks under way for all neighbours together, at most and at the start. */
 #define RFI_FLIGHTS_ALL 16
 #define RFI_FLIGHTS_FIRST 4
-/* Frames of one neighbour that may be verified at once. */
-#define RFI_TOKENS_MAX 8.0
 /* Slack for sums of weights that were rounded. */
 #define RFI_WEIGHT_SLACK 1e-9
 
@@ -74,12 +73,11 @@ typedef struct rfi_slot {
 
 typedef struct rfi_peer {
     rfi_neighbour who;
-    bool heard;    /* a frame of it was verified since the start */
-    bool left;     /* said good-bye, and was not heard of since */
-    bool excluded; /* proof says that it is two-faced */
-    int64_t claim; /* the highest round it has signed or says to have signed; -1: none */
-    double tokens; /* frames that may be verified now */
-    double tokens_at;
+    bool heard;                         /* a frame of it was verified since the start */
+    bool left;                          /* said good-bye, and was not heard of since */
+    bool excluded;                      /* proof says that it is two-faced */
+    int64_t claim;                      /* the highest round it has signed or says to have signed; -1: none */
+    rfi_allowance allowances[RFI_WAYS]; /* frames that may be verified, by the broker they come by */
     rfi_held kept[RFI_KEPT];
     rfi_held beyond; /* the newest further ahead */
     rfi_slot slots[2];
@@ -97,6 +95,7 @@ typedef struct rfi_window {
     uint64_t strangers; /* messages of agents that are no neighbours */
     double flights;     /* chunks that may be under way now: as many as come soon */
     double fewer_at;    /* when that was made less */
+    unsigned way;       /* set by the caller: the broker by which comes what is taken next */
 } rfi_window;
 
 /* A row for a combination. */

@@ -100,7 +100,7 @@ reef_status rfi_window_create(rfi_window **window, const reef_context *context, 
     for (ptrdiff_t l = 0; l < setup->count; l++) {
         made->peers[l].who = setup->neighbours[l];
         made->peers[l].claim = -1;
-        made->peers[l].tokens = RFI_TOKENS_MAX;
+        rfi_allowances_fill(made->peers[l].allowances);
     }
     *window = made;
     return REEF_OK;

@@ -180,10 +180,29 @@ static void forgeries_change_counters_only(void **state)
     }
     rfi_peer *after = &d->window->peers[0];
     memcpy(before.counts, after->counts, sizeof before.counts);
-    before.tokens = after->tokens;
-    before.tokens_at = after->tokens_at;
+    memcpy(before.allowances, after->allowances, sizeof before.allowances);
     assert_memory_equal(&before, after, sizeof before);
     assert_int_equal(after->claim, 5);
+}
+
+/* One broker forges as fast as it can; what comes by another is looked at all the same. */
+static void a_broker_that_forges_uses_up_its_own_allowance(void **state)
+{
+    desk *d = *state;
+    const double model[NUMBERS] = {1, 2, 3};
+    unsigned char frame[FRAME];
+    rfi_head head = head_of(d, 0, 0, model);
+    size_t size = frames_make(frame, &head, &d->keys[1], model);
+    int verified = 0;
+    d->window->way = 1;
+    for (int i = 0; i < 1000; i++) {
+        verified += rfi_window_frame(d->window, 0, RFI_PLACE_SLOT, 10, 0, frame, size) == RFI_SIGNATURE;
+    }
+    assert_int_equal(verified, (int)RFI_TOKENS_MAX);
+    assert_int_equal(send(d, 0, 0, 0, 4), RFI_RATE);
+    d->window->way = 2;
+    assert_int_equal(send(d, 0, 0, 0, 4), RFI_GOOD);
+    d->window->way = 0;
 }
 
 static void values_that_are_no_numbers_are_refused_once(void **state)
@@ -510,6 +529,7 @@ int main(void)
         TEST(takes_the_row_of_the_round_or_the_newest_near_it),
         TEST(refuses_in_order),
         TEST(forgeries_change_counters_only),
+        TEST(a_broker_that_forges_uses_up_its_own_allowance),
         TEST(values_that_are_no_numbers_are_refused_once),
         TEST(verification_is_rationed),
         TEST(what_has_piled_up_is_no_offence),
