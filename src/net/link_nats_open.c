@@ -106,8 +106,10 @@ static natsStatus set_options(rfi_nats_link *link, const rfi_nats_setup *setup)
 static natsStatus subscribe(rfi_nats_link *link, natsSubscription **made, const char *subject, natsMsgHandler handler,
                             void *closure, int limit)
 {
+    /* Also of what libnats has not yet handed over. */
+    int most = limit == RFI_NATS_ANSWERS ? (int)RFI_NATS_ANSWER_BYTES : (int)(2 * RFI_NATS_MESSAGE_BYTES);
     natsStatus s = natsConnection_Subscribe(made, link->connection, subject, handler, closure);
-    s = s == NATS_OK ? natsSubscription_SetPendingLimits(*made, limit, -1) : s;
+    s = s == NATS_OK ? natsSubscription_SetPendingLimits(*made, limit, most) : s;
     if (s == NATS_OK) {
         (void)pthread_mutex_lock(&link->mutex);
         link->open++;
@@ -171,10 +173,12 @@ static natsStatus connect_and_listen(rfi_nats_link *link)
 static natsStatus prepare(rfi_nats_link *link, const rfi_nats_setup *setup)
 {
     link->answers.room = RFI_NATS_ANSWERS;
+    link->answers.most = RFI_NATS_ANSWER_BYTES;
     for (ptrdiff_t i = 0; i <= link->count; i++) {
         rfi_nats_source *from = &link->sources[i];
         from->link = link;
         from->waiting.room = from->said.room = RFI_NATS_QUEUE;
+        from->waiting.most = from->said.most = RFI_NATS_SAID_BYTES;
         from->agent = i < link->neighbours ? setup->agents[i]
                                            : (i < link->count ? setup->others[i - link->neighbours] : link->agent);
     }
