@@ -148,8 +148,8 @@ def memory(pid):
 def net_memory(b, place):
     """Memory stays within 5 % over half an hour of rounds, with a malicious agent and another one that floods with frames of no use."""
     agents = 5
-    lines = ["graph: complete", "rule: mref", 'strategy: "diffusion:mu=0.05"', "malicious: 0.3", "deadline: 2s",
-             'test: {problem: "lms:dimension=1000", attack: "additive:delta=10", malicious: [3]}']
+    lines = ["graph: complete", "rule: mref", 'strategy: "diffusion:mu=0.0002"', "malicious: 0.3", "deadline: 2s",
+             'test: {problem: "lms:dimension=1000", attack: "additive:delta=10", malicious: "3"}']
     hostile = Path(b.reef).parent / "tests/hostile"
     with Run(b, place, agents, lines) as run:
         for k in range(agents - 1):  # the last one floods

@@ -85,7 +85,7 @@ reef_status rfi_echo_create(rfi_echo **echo, const reef_context *context, const 
     for (ptrdiff_t k = 0; k < setup->agents; k++) {
         memcpy(made->keys[k], setup->key(setup->user, (uint32_t)k), sizeof made->keys[k]);
         for (ptrdiff_t way = 0; way < ways_of(setup); way++) {
-            made->allowances[k * ways_of(setup) + way].tokens = RFI_TOKENS_MAX;
+            made->allowances[k * ways_of(setup) + way] = (rfi_allowance){.tokens = RFI_TOKENS_MAX};
         }
         made->senders[k] = (sender){.verified_at = -INFINITY};
     }

@@ -56,6 +56,7 @@ typedef struct rfi_nats_link {
     bool closed; /* libnats has given up */
     bool
         stalled; /* the broker does not read: to be connected anew. Of the thread that polls, as all below `mutex` are not */
+    double wall_ahead;                   /* of the monotonic clock, in seconds, when last looked at; 0: never */
     unsigned life;                       /* connections so far */
     rfi_nats_life lives[RFI_NATS_LIVES]; /* by number modulo that */
     int revivals;                        /* since it was last connected */

@@ -6,6 +6,7 @@
 #include "net/runfile.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -202,11 +203,28 @@ static void disconnect(rfi_nats_link *link)
     link->connection = NULL;
 }
 
+static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+    (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Whether somebody has set the time of this machine. libnats waits by the wall clock: where that is set back while there is no connection, it
+ * would be made again as much later. */
+static bool clock_was_set(rfi_nats_link *link, double now)
+{
+    static const double step = 1;
+    double ahead = seconds_of(CLOCK_REALTIME) - now;
+    bool set = link->wall_ahead != 0 && fabs(ahead - link->wall_ahead) > step;
+    link->wall_ahead = ahead;
+    return set;
+}
+
 void rfi_nats_revive(rfi_nats_link *link)
 {
-    struct timespec clock;
-    (void)clock_gettime(CLOCK_MONOTONIC, &clock);
-    double now = (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
+    double now = seconds_of(CLOCK_MONOTONIC);
+    link->stalled = link->stalled || clock_was_set(link, now);
     (void)pthread_mutex_lock(&link->mutex);
     bool lost = (link->closed && link->revivals < RFI_NATS_REVIVALS) || link->stalled;
     bool due = lost && now >= link->revive_at;
