@@ -519,6 +519,12 @@ static void the_next_epoch_takes_over_what_is_held(void **state)
     assert_false(rfi_is_offence(RFI_OLD));
     head = head_of_next(d, 1, 6, model);
     assert_int_equal(give(d, 1, 1, &head, model), RFI_CONFIG);
+    /* whoever was removed may go on, under either file: nobody hears it */
+    assert_int_equal(send(d, 1, 0, 7, 1), RFI_SENDER);
+    head = head_of_next(d, 0, 7, model);
+    assert_int_equal(give(d, 1, 0, &head, model), RFI_SENDER);
+    assert_int_equal(d->window->strangers, 2);
+    assert_int_equal(rfi_window_claimed(d->window), -1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
