@@ -157,6 +157,12 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
     reef_add_test(${name} ${target} 1800)
   endforeach()
 
+  # A wall clock that is set while an agent runs (scripts/torture_clock.py).
+  add_library(test_clock_step MODULE tests/net/preload/clock_step.c)
+  set_target_properties(test_clock_step PROPERTIES OUTPUT_NAME clock_step PREFIX "" C_VISIBILITY_PRESET default C_EXTENSIONS ON
+                                                   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(test_clock_step PRIVATE reef_flags ${CMAKE_DL_LIBS} m)
+
   reef_check_thread_tests()
 
   # Libraries that look like plug-ins and are none, or not of this version, or fail.

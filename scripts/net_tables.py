@@ -61,7 +61,8 @@ def attacks(reef, rounds, seed, only):
 
 
 def loss(reef, rounds, seed, only):
-    ways = [("no loss", []), ("loss 30 %, `stale: 0`", ["--drop", "0.3", "--fresh"]), ("loss 30 %, `stale: 2`", ["--drop", "0.3"])]
+    ways = [("no loss", []), ("loss 30 %, `stale: 0`", ["--drop", "0.3", "--stale", "0"]), ("loss 30 %, `stale: 1`", ["--drop", "0.3", "--stale", "1"]),
+            ("loss 30 %, `stale: 2`", ["--drop", "0.3"])]
     print("| problem, rule, graph | " + " | ".join(name for name, _ in ways) + " |")
     print("|---" * (1 + len(ways)) + "|", flush=True)
     problems = {"softmax": "{kind: diffusion, mu: 0.5, batch: 16}", "mlp": "{kind: diffusion, mu: 0.1, batch: 16}"}
@@ -84,7 +85,7 @@ def loss(reef, rounds, seed, only):
 def pace(reef, rounds, seed, only):
     problems = {"softmax": ("{kind: softmax, data: digits, partition: iid}", "{kind: diffusion, mu: 0.5, batch: 16}", "loss"),
                 "lms": ("{kind: lms, dimension: 10, noise: 0.01}", "{kind: diffusion, mu: 0.05}", "msd_db")}
-    ways = [("`stale: 0`", ["--fresh"], 1), ("`stale: 2`", [], 1), ("`stale: 2`, twice the rounds", [], 2)]
+    ways = [("`stale: 0`", ["--stale", "0"], 1), ("`stale: 1`", ["--stale", "1"], 1), ("`stale: 2`", [], 1), ("`stale: 2`, twice the rounds", [], 2)]
     print("| problem, messages lost | " + " | ".join(name for name, _, _ in ways) + " |")
     print("|---" * (1 + len(ways)) + "|", flush=True)
     for kind, (problem, strategy, error) in problems.items():

@@ -3,7 +3,7 @@ trial; b is the Bench of torture.py."""
 import os, re, signal, subprocess, time
 from pathlib import Path
 
-import torture_netns
+import torture_agents, torture_netns
 from torture_netns import Bad, limit, need
 
 EXPERIMENT = """name: trial
@@ -116,11 +116,11 @@ def net_schedules(b, place):
 
 
 PARTS = {"net_kills": net_kills, "net_broker": net_broker, "net_stop": net_stop, "net_frames": net_frames, "net_strangers": net_strangers,
-         "net_schedules": net_schedules, **torture_netns.PARTS}
+         "net_schedules": net_schedules, **torture_netns.PARTS, **torture_agents.PARTS}
 TELLS = {"net_kills": "a swarm whose agents are killed 5 to 30 times",
          "net_broker": "a swarm whose nats-server is killed or stopped for up to 5 s, up to three times",
          "net_stop": "a swarm of which agents are stopped for up to 10 s",
          "net_frames": "50 000 to 200 000 hostile frames, counted one by one",
          "net_strangers": "1000 to 5000 logins of strangers",
          "net_schedules": "6000 simulated runs that no test has played, half of them with two epochs: loss, crashes, partitions, hostile brokers",
-         **torture_netns.TELLS}
+         **torture_netns.TELLS, **torture_agents.TELLS}

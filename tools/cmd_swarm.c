@@ -32,7 +32,7 @@ enum {
     OPT_BROKERS,
     OPT_TWO_FACED,
     OPT_LATE,
-    OPT_FRESH,
+    OPT_STALE,
     OPT_WAIT,
     OPT_NO_FIGURES,
     OPT_DASH,
@@ -60,7 +60,7 @@ static const option_row options[] = {
      VALUE_TEXT, NULL},
     {OPT_LATE, "late", "SHARE", "malicious agents hold their models back for this share of the deadline", VALUE_TEXT,
      NULL},
-    {OPT_FRESH, "fresh", NULL, "models of earlier rounds do not count", VALUE_NONE, NULL},
+    {OPT_STALE, "stale", "N", "how many rounds old a model may be, 0 to 2 (default: 2)", VALUE_TEXT, NULL},
     {OPT_KEEP, "keep", "FOLDER", "keeps keys, run file, logs and states in a new folder", VALUE_FOLDER, NULL},
     {OPT_DASH, "dash", NULL, "shows the run in the browser: prints the address of a live page, and stays until Ctrl-C",
      VALUE_NONE, NULL},
@@ -120,6 +120,10 @@ static int take_trouble(arguments *a, int code, const char *value)
         return status;
     case OPT_TWO_FACED:
         return take_number("--two-faced takes a number up to 1e6, not", value, 1e6, &a->swarm.two_faced);
+    case OPT_STALE:
+        status = take_number("--stale takes a number up to 2, not", value, 2, &number);
+        a->swarm.stale = (int)number;
+        return status;
     case OPT_LATE:
         return take_number("--late takes a share up to 1, not", value, 1, &a->swarm.late);
     default:
@@ -156,9 +160,6 @@ static int take_option(void *user, int code, const char *value)
         return EXIT_DONE;
     case OPT_WAIT:
         a->swarm.patient = true;
-        return EXIT_DONE;
-    case OPT_FRESH:
-        a->swarm.fresh = true;
         return EXIT_DONE;
     case OPT_NO_FIGURES:
         a->no_figures = true;
@@ -222,7 +223,7 @@ static int run_swarm(int argc, char **argv)
 {
     static char program[PATH_SIZE];
     static char folder[PATH_SIZE];
-    arguments a = {.swarm = {.size = sizeof a.swarm, .stop = &stop_wanted, .program = program}};
+    arguments a = {.swarm = {.size = sizeof a.swarm, .stale = -1, .stop = &stop_wanted, .program = program}};
     int code = read_options(&command_swarm, &argc, argv, take_option, &a);
     if (code != EXIT_DONE) {
         return code;

@@ -165,6 +165,7 @@ static const unsigned char *identity_of(void *user, uint32_t agent)
 static rfi_echo_setup echoes(rfi_agent *a, uint32_t *witnesses)
 {
     return (rfi_echo_setup){.agents = a->file.agents,
+                            .ways = a->file.brokers + 1,
                             .key = identity_of,
                             .count = rfi_roster_witnesses(&a->roster, a->place, witnesses),
                             .witnesses = witnesses,

@@ -151,7 +151,7 @@ static void add_limits(rfi_page *p, const rfi_roster *r, const rfi_broker_setup 
     rfi_page_add(p,
                  "listen: \"%s\"\nserver_name: \"reef-%s\"\nlogfile: \"%s/server.log\"\npid_file: \"%s/server.pid\"\n"
                  "jetstream { store_dir: \"%s\", domain: reef, max_mem: %.0f, max_file: %.0f }\n"
-                 "max_payload: 1048576\nwrite_deadline: \"2s\"\nping_interval: \"10s\"\nping_max: 2\n"
+                 "max_payload: 1048576\nwrite_deadline: \"10s\"\nping_interval: \"10s\"\nping_max: 2\n"
                  "max_connections: %td\nmax_subscriptions: 1024\n",
                  s->listen, r->file->run, s->store, s->store, s->store, memory, disk, 4 * r->file->agents + 64);
     if (s->certificate) {

@@ -10,11 +10,6 @@
 
 enum { MARK_PART = 16 };
 
-/* Allowance of frames to verify, per sender, as in the window but of its own: echoes must not use up what models need. */
-static const double tokens_max = 8;
-static const double tokens_second = 2;
-static const double tokens_round = 4;
-
 /* Echoes of a witness that agree are verified again after so many rounds and seconds: where rounds are fast, once a second tells as much. After
  * so many of both without one, the witness counts as missing. */
 enum { ROUNDS_DUE = 2, ROUNDS_MISSING = 4 };
@@ -24,8 +19,6 @@ static const double seconds_missing = 3;
 typedef struct sender {
     bool witness;
     bool proven;
-    double tokens;
-    double tokens_at;
     int shows;          /* that its echoes have caused since the last round */
     uint64_t heard_at;  /* rounds of this agent that had ended when an echo of it was last verified... */
     double verified_at; /* ...and when that was */
@@ -37,6 +30,8 @@ struct rfi_echo {
     rfi_echo_setup setup; /* witnesses NULL: they are copied */
     rfi_echo_parts parts;
     sender *senders; /* by number */
+    /* Of frames to verify, by sender and way, as in the window but of their own: echoes must not use up what models need. */
+    rfi_allowance *allowances;
     unsigned char (*keys)[RFI_KEY_BYTES];
     unsigned char *frame; /* being made: payload behind the manifest */
     int reminders;        /* since the last round */
@@ -46,10 +41,16 @@ struct rfi_echo {
 
 /* ---- beginning and end ---- */
 
+static ptrdiff_t ways_of(const rfi_echo_setup *setup)
+{
+    return setup->ways > 1 ? setup->ways : 1;
+}
+
 static rfi_echo *lay_out(rfi_arena *arena, const rfi_echo_setup *setup)
 {
     rfi_echo *echo = rfi_arena_take(arena, 1, 1, sizeof *echo);
     rfi_echo parts = {.senders = rfi_arena_take(arena, setup->agents, 1, sizeof *echo->senders),
+                      .allowances = rfi_arena_take(arena, setup->agents, ways_of(setup), sizeof *echo->allowances),
                       .keys = rfi_arena_take(arena, setup->agents, 1, sizeof *echo->keys),
                       .frame =
                           rfi_arena_take(arena, RFI_MANIFEST_BYTES + RFI_ECHO_ENTRIES * RFI_ECHO_ENTRY_BYTES, 1, 1)};
@@ -83,7 +84,10 @@ reef_status rfi_echo_create(rfi_echo **echo, const reef_context *context, const 
     made->parts = *parts;
     for (ptrdiff_t k = 0; k < setup->agents; k++) {
         memcpy(made->keys[k], setup->key(setup->user, (uint32_t)k), sizeof made->keys[k]);
-        made->senders[k] = (sender){.tokens = tokens_max, .verified_at = -INFINITY};
+        for (ptrdiff_t way = 0; way < ways_of(setup); way++) {
+            made->allowances[k * ways_of(setup) + way] = (rfi_allowance){.tokens = RFI_TOKENS_MAX};
+        }
+        made->senders[k] = (sender){.verified_at = -INFINITY};
     }
     for (ptrdiff_t i = 0; i < setup->count; i++) {
         made->senders[setup->witnesses[i]].witness = true;
@@ -155,12 +159,14 @@ void rfi_echo_round(rfi_echo *echo, double now, const rfi_head *blank)
     if (count > 0) {
         send_frame(echo, blank, RFI_FRAME_ECHO, (uint64_t)count, (size_t)count * RFI_ECHO_ENTRY_BYTES);
     }
+    for (ptrdiff_t i = 0; i < echo->setup.agents * ways_of(&echo->setup); i++) {
+        rfi_allowance_round(&echo->allowances[i]);
+    }
     echo->rounds++;
     echo->now = now;
     echo->reminders = 0;
     for (ptrdiff_t k = 0; k < echo->setup.agents; k++) {
         echo->senders[k].shows = 0;
-        echo->senders[k].tokens = fmin(echo->senders[k].tokens + tokens_round, tokens_max);
     }
 }
 
@@ -277,14 +283,12 @@ static rfi_cause check(const rfi_echo *echo, const rfi_topic *topic, const rfi_h
 /* Allowance, signature, and the payload that was signed. */
 static rfi_cause verify(rfi_echo *echo, double now, const rfi_head *head, const unsigned char *bytes)
 {
-    sender *from = &echo->senders[head->agent];
     unsigned char hash[RFI_HASH_BYTES];
-    from->tokens = fmin(from->tokens + tokens_second * (now - from->tokens_at), tokens_max);
-    from->tokens_at = now;
-    if (from->tokens < 1) {
+    ptrdiff_t ways = ways_of(&echo->setup);
+    ptrdiff_t way = echo->parts.window->way < (unsigned)ways ? (ptrdiff_t)echo->parts.window->way : 0;
+    if (!rfi_allowance_spend(&echo->allowances[head->agent * ways + way], now)) {
         return RFI_RATE;
     }
-    from->tokens -= 1;
     if (!rfi_frame_verify(bytes, echo->parts.window->setup.by)) {
         return RFI_SIGNATURE;
     }

@@ -31,6 +31,7 @@ typedef void rfi_proved(void *user, uint32_t agent, const unsigned char proof[RF
 
 typedef struct rfi_echo_setup {
     ptrdiff_t agents; /* of the run; 0: no echoes */
+    ptrdiff_t ways;   /* values of a topic's way; 0: one */
     const unsigned char *(*key)(void *user,
                                 uint32_t agent); /* its identity, zero where nobody is; asked at the start */
     ptrdiff_t count;                             /* witnesses... */

@@ -3,6 +3,7 @@
 
 #include "net/bytes.h"
 
+#include <math.h>
 #include <string.h>
 
 void rfi_fetch_init(rfi_fetch *fetch, const rfi_shape *shape, unsigned char *model, unsigned char *index,
@@ -13,7 +14,8 @@ void rfi_fetch_init(rfi_fetch *fetch, const rfi_shape *shape, unsigned char *mod
                          .have = have,
                          .bytes = rfi_shape_bytes(shape),
                          .chunk = shape->chunk,
-                         .chunks = rfi_shape_chunks(shape)};
+                         .chunks = rfi_shape_chunks(shape),
+                         .patience = RFI_FLIGHT_SECONDS};
 }
 
 void rfi_fetch_begin(rfi_fetch *fetch, const rfi_head *head)
@@ -36,12 +38,16 @@ void rfi_fetch_stop(rfi_fetch *fetch)
 
 static bool lost(const rfi_flight *flight, double now)
 {
-    return now - flight->since >= RFI_FLIGHT_SECONDS;
+    return now - flight->since >= flight->patience;
 }
 
-static bool take_off(rfi_flight *flight, uint32_t number, double now, uint32_t *asked)
+static bool take_off(rfi_fetch *fetch, rfi_flight *flight, uint32_t number, double now, uint32_t *asked)
 {
-    *flight = (rfi_flight){true, number, now};
+    bool again = flight->used;
+    if (again) { /* those that took off together are lost together, and together it takes twice as long */
+        fetch->patience = fmin(fmax(fetch->patience, 2 * flight->patience), RFI_FLIGHT_SECONDS_MAX);
+    }
+    *flight = (rfi_flight){.used = true, .again = again, .number = number, .since = now, .patience = fetch->patience};
     *asked = number;
     return true;
 }
@@ -55,7 +61,7 @@ bool rfi_fetch_want(rfi_fetch *fetch, double now, uint32_t *number)
     for (int i = 0; i < RFI_FLIGHTS; i++) {
         rfi_flight *flight = &fetch->flights[i];
         if (flight->used && lost(flight, now)) {
-            return take_off(flight, flight->number, now, number);
+            return take_off(fetch, flight, flight->number, now, number);
         }
         room = room || flight->used ? room : flight;
     }
@@ -67,30 +73,45 @@ bool rfi_fetch_want(rfi_fetch *fetch, double now, uint32_t *number)
         for (int i = 0; i < RFI_FLIGHTS; i++) {
             asked |= fetch->flights[i].used;
         }
-        return !asked && take_off(room, RFI_CHUNK_INDEX, now, number);
+        return !asked && take_off(fetch, room, RFI_CHUNK_INDEX, now, number);
     }
-    return fetch->next < fetch->chunks && take_off(room, fetch->next++, now, number);
+    return fetch->next < fetch->chunks && take_off(fetch, room, fetch->next++, now, number);
 }
 
 int rfi_fetch_flying(const rfi_fetch *fetch, double now)
 {
     int flying = 0;
     for (int i = 0; fetch->active && i < RFI_FLIGHTS; i++) {
-        flying += fetch->flights[i].used && !lost(&fetch->flights[i], now);
+        const rfi_flight *flight = &fetch->flights[i];
+        flying += flight->used && !flight->vain && !lost(flight, now);
     }
     return flying;
 }
 
-static void land(rfi_fetch *fetch, uint32_t number)
+void rfi_fetch_vain(rfi_fetch *fetch, uint64_t round, uint32_t number)
 {
-    for (int i = 0; i < RFI_FLIGHTS; i++) {
-        if (fetch->flights[i].used && fetch->flights[i].number == number) {
-            fetch->flights[i].used = false;
-        }
+    for (int i = 0; fetch->active && fetch->round == round && i < RFI_FLIGHTS; i++) {
+        fetch->flights[i].vain = fetch->flights[i].vain || fetch->flights[i].number == number;
     }
 }
 
-static rfi_taken take_index(rfi_fetch *fetch, const unsigned char *bytes, size_t size)
+/* An answer to what was asked twice may be one to the first request, and tells nothing about time. */
+static void land(rfi_fetch *fetch, double now, uint32_t number)
+{
+    fetch->took = -1;
+    for (int i = 0; i < RFI_FLIGHTS; i++) {
+        rfi_flight *flight = &fetch->flights[i];
+        if (flight->used && flight->number == number) {
+            flight->used = false;
+            fetch->took = flight->again ? -1 : now - flight->since;
+        }
+    }
+    if (fetch->took >= 0) {
+        fetch->patience = fmin(fmax(2 * fetch->took, RFI_FLIGHT_SECONDS), RFI_FLIGHT_SECONDS_MAX);
+    }
+}
+
+static rfi_taken take_index(rfi_fetch *fetch, double now, const unsigned char *bytes, size_t size)
 {
     unsigned char hash[RFI_HASH_BYTES];
     if (fetch->indexed) {
@@ -105,11 +126,11 @@ static rfi_taken take_index(rfi_fetch *fetch, const unsigned char *bytes, size_t
     }
     memcpy(fetch->index, bytes, size);
     fetch->indexed = true;
-    land(fetch, RFI_CHUNK_INDEX);
+    land(fetch, now, RFI_CHUNK_INDEX);
     return RFI_TAKEN_PART;
 }
 
-rfi_taken rfi_fetch_take(rfi_fetch *fetch, const unsigned char *message, size_t size)
+rfi_taken rfi_fetch_take(rfi_fetch *fetch, double now, const unsigned char *message, size_t size)
 {
     if (!fetch->active) {
         return RFI_TAKEN_NONE;
@@ -127,7 +148,7 @@ rfi_taken rfi_fetch_take(rfi_fetch *fetch, const unsigned char *message, size_t 
     const unsigned char *bytes = message + RFI_CHUNK_HEAD_BYTES;
     size -= RFI_CHUNK_HEAD_BYTES;
     if (number == RFI_CHUNK_INDEX) {
-        return take_index(fetch, bytes, size);
+        return take_index(fetch, now, bytes, size);
     }
     if (!fetch->indexed || number >= fetch->chunks || fetch->have[number]) {
         return RFI_TAKEN_NONE;
@@ -143,7 +164,7 @@ rfi_taken rfi_fetch_take(rfi_fetch *fetch, const unsigned char *message, size_t 
     }
     memcpy(fetch->model + begin, bytes, size);
     fetch->have[number] = 1;
-    land(fetch, number);
+    land(fetch, now, number);
     if (--fetch->missing > 0) {
         return RFI_TAKEN_PART;
     }

@@ -14,13 +14,18 @@
 #define RFI_CHUNK_INDEX UINT32_C(0xFFFFFFFF)
 /* Requests under way for one model. */
 #define RFI_FLIGHTS 4
-/* Seconds after which a request counts as lost. */
+/* Seconds after which a request counts as lost, at first and at most: twice as long after each that was, so that a thin line is not filled with
+ * what was asked for twice. */
 #define RFI_FLIGHT_SECONDS 1.0
+#define RFI_FLIGHT_SECONDS_MAX 4.0
 
 typedef struct rfi_flight {
     bool used;
+    bool again; /* was lost before: an answer may be that to the first request */
+    bool vain;  /* was answered by nothing of use: to be asked for again in time, and no room is kept for it */
     uint32_t number;
-    double since; /* seconds on the caller's clock */
+    double since;    /* seconds on the caller's clock */
+    double patience; /* seconds after which it counts as lost */
 } rfi_flight;
 
 typedef struct rfi_fetch {
@@ -37,6 +42,8 @@ typedef struct rfi_fetch {
     uint32_t missing; /* chunks not there yet */
     uint32_t next;    /* chunks below it were asked for at least once */
     rfi_flight flights[RFI_FLIGHTS];
+    double patience; /* of the requests to come */
+    double took;     /* seconds that the answer last taken took; negative: not known */
 } rfi_fetch;
 
 /* How a chunk message was taken. */
@@ -56,10 +63,12 @@ void rfi_fetch_begin(rfi_fetch *fetch, const rfi_head *head);
 void rfi_fetch_stop(rfi_fetch *fetch);
 /* The next number to ask for, if any: marks it as under way since `now`. */
 bool rfi_fetch_want(rfi_fetch *fetch, double now, uint32_t *number);
-/* Requests under way that have not timed out. */
+/* Requests under way that may still be answered. */
 int rfi_fetch_flying(const rfi_fetch *fetch, double now);
+/* What was asked for is not there, or is not what was signed. */
+void rfi_fetch_vain(rfi_fetch *fetch, uint64_t round, uint32_t number);
 /* Takes a hostile chunk message. */
-rfi_taken rfi_fetch_take(rfi_fetch *fetch, const unsigned char *message, size_t size);
+rfi_taken rfi_fetch_take(rfi_fetch *fetch, double now, const unsigned char *message, size_t size);
 
 /* The sender's side. The index of a model, RFI_HASH_BYTES x chunks, and its root. */
 void rfi_fetch_index(const rfi_shape *shape, const unsigned char *model, unsigned char *index,

@@ -23,6 +23,9 @@ typedef enum rfi_topic_kind {
 /* Seconds after which a broker that takes nothing of what is sent to it is given up, and the connection made anew. */
 #define RFI_LINK_PATIENCE 10.0
 
+/* Brokers of an agent at most, from 1 on, and 0: any of them. */
+#define RFI_WAYS 9
+
 /* In place of an agent: the broker itself. */
 #define RFI_TOPIC_BROKER UINT32_MAX
 
@@ -32,7 +35,7 @@ typedef struct rfi_topic {
     uint64_t round;  /* slots and chunks; the epoch of a broker's run file */
     uint32_t number; /* chunks */
     bool exact;      /* a slot that is asked for: that of the round, not the newest */
-    unsigned way;    /* which of several brokers, from 1 on; 0: all */
+    unsigned way;    /* by which of several brokers it comes or is to go; 0: all of them, or the only one */
 } rfi_topic;
 
 typedef enum rfi_message_kind {

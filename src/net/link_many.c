@@ -87,7 +87,7 @@ static bool many_poll(rfi_netlink *base, rfi_message *message)
         while (many->links[at]->ops->poll(many->links[at], message)) {
             if (is_news(many, at, message)) {
                 many->turn = (at + 1) % many->count;
-                message->topic.way = message->kind == RFI_MESSAGE_UP ? (unsigned)at + 1 : 0;
+                message->topic.way = (unsigned)at + 1;
                 return true;
             }
         }

@@ -6,7 +6,7 @@
 
 #include <reef/context.h>
 
-#define RFI_MANY_MAX 8
+#define RFI_MANY_MAX (RFI_WAYS - 1)
 
 /* Seconds on a monotonic clock. */
 typedef double rfi_many_clock(void);

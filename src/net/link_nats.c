@@ -11,11 +11,18 @@
 
 /* ---- queues ---- */
 
+static bool has_room(const rfi_nats_queue *to, size_t size)
+{
+    bool fits = to->count == 0 || to->bytes + size <= to->most;
+    return to->count < to->room && size <= RFI_NATS_MESSAGE_BYTES && fits;
+}
+
 void rfi_nats_push(rfi_nats_link *link, rfi_nats_queue *to, natsMsg *message, bool urgent)
 {
     (void)pthread_mutex_lock(&link->mutex);
     assert(to->room > 0 && to->count >= 0 && to->count <= to->room);
-    if (to->count < to->room) {
+    if (has_room(to, (size_t)natsMsg_GetDataLength(message))) {
+        to->bytes += (size_t)natsMsg_GetDataLength(message);
         to->messages[(to->first + to->count++) % to->room] = message;
         message = NULL;
         urgent = urgent || 2 * to->count >= to->room;
@@ -39,6 +46,7 @@ natsMsg *rfi_nats_pop(rfi_nats_queue *from)
     natsMsg *message = from->messages[from->first];
     from->first = (from->first + 1) % from->room;
     from->count--;
+    from->bytes -= (size_t)natsMsg_GetDataLength(message);
     return message;
 }
 

@@ -4,17 +4,25 @@
 
 #include "net/link_nats.h"
 #include "net/link_nats_subject.h"
+#include "net/window.h"
 
 #include <nats/nats.h>
 #include <pthread.h>
 
 enum { RFI_NATS_QUEUE = RFI_LINK_QUEUE, RFI_NATS_ANSWERS = 64, RFI_NATS_REVIVALS = 10, RFI_NATS_LIVES = 8 };
 
+/* Bytes that messages not yet polled may have together, if they are several: of a sender, as many as fit into its frames at their largest; of
+ * answers, all chunks that may be under way. Larger messages than a broker allows are dropped. */
+#define RFI_NATS_SAID_BYTES (RFI_NATS_QUEUE * (RFI_MANIFEST_BYTES + RFI_INLINE_MAX))
+#define RFI_NATS_ANSWER_BYTES ((RFI_FLIGHTS_ALL + 2) * (size_t)1048576)
+#define RFI_NATS_MESSAGE_BYTES ((size_t)1048576)
+
 /* Messages not yet polled: a ring. */
 typedef struct rfi_nats_queue {
     natsMsg *messages[RFI_NATS_ANSWERS];
     int room; /* places used of the array */
     int first, count;
+    size_t bytes, most; /* of all together */
 } rfi_nats_queue;
 
 /* What a callback of a subscription is for. */
@@ -48,6 +56,7 @@ typedef struct rfi_nats_link {
     bool closed; /* libnats has given up */
     bool
         stalled; /* the broker does not read: to be connected anew. Of the thread that polls, as all below `mutex` are not */
+    double wall_ahead;                   /* of the monotonic clock, in seconds, when last looked at; 0: never */
     unsigned life;                       /* connections so far */
     rfi_nats_life lives[RFI_NATS_LIVES]; /* by number modulo that */
     int revivals;                        /* since it was last connected */

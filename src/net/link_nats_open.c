@@ -6,6 +6,7 @@
 #include "net/runfile.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -106,8 +107,10 @@ static natsStatus set_options(rfi_nats_link *link, const rfi_nats_setup *setup)
 static natsStatus subscribe(rfi_nats_link *link, natsSubscription **made, const char *subject, natsMsgHandler handler,
                             void *closure, int limit)
 {
+    /* Also of what libnats has not yet handed over. */
+    int most = limit == RFI_NATS_ANSWERS ? (int)RFI_NATS_ANSWER_BYTES : (int)(2 * RFI_NATS_MESSAGE_BYTES);
     natsStatus s = natsConnection_Subscribe(made, link->connection, subject, handler, closure);
-    s = s == NATS_OK ? natsSubscription_SetPendingLimits(*made, limit, -1) : s;
+    s = s == NATS_OK ? natsSubscription_SetPendingLimits(*made, limit, most) : s;
     if (s == NATS_OK) {
         (void)pthread_mutex_lock(&link->mutex);
         link->open++;
@@ -171,10 +174,12 @@ static natsStatus connect_and_listen(rfi_nats_link *link)
 static natsStatus prepare(rfi_nats_link *link, const rfi_nats_setup *setup)
 {
     link->answers.room = RFI_NATS_ANSWERS;
+    link->answers.most = RFI_NATS_ANSWER_BYTES;
     for (ptrdiff_t i = 0; i <= link->count; i++) {
         rfi_nats_source *from = &link->sources[i];
         from->link = link;
         from->waiting.room = from->said.room = RFI_NATS_QUEUE;
+        from->waiting.most = from->said.most = RFI_NATS_SAID_BYTES;
         from->agent = i < link->neighbours ? setup->agents[i]
                                            : (i < link->count ? setup->others[i - link->neighbours] : link->agent);
     }
@@ -198,11 +203,28 @@ static void disconnect(rfi_nats_link *link)
     link->connection = NULL;
 }
 
+static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+    (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Whether somebody has set the time of this machine. libnats waits by the wall clock: where that is set back while there is no connection, it
+ * would be made again as much later. */
+static bool clock_was_set(rfi_nats_link *link, double now)
+{
+    static const double step = 1;
+    double ahead = seconds_of(CLOCK_REALTIME) - now;
+    bool set = link->wall_ahead != 0 && fabs(ahead - link->wall_ahead) > step;
+    link->wall_ahead = ahead;
+    return set;
+}
+
 void rfi_nats_revive(rfi_nats_link *link)
 {
-    struct timespec clock;
-    (void)clock_gettime(CLOCK_MONOTONIC, &clock);
-    double now = (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
+    double now = seconds_of(CLOCK_MONOTONIC);
+    link->stalled = link->stalled || clock_was_set(link, now);
     (void)pthread_mutex_lock(&link->mutex);
     bool lost = (link->closed && link->revivals < RFI_NATS_REVIVALS) || link->stalled;
     bool due = lost && now >= link->revive_at;

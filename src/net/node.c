@@ -10,6 +10,9 @@
 /* A broker that comes and goes has the model sent again no oftener. */
 static const double again_seconds = 1;
 
+/* Messages taken in one step: whoever sends faster than they are taken must not keep the agent from acting. */
+enum { MESSAGES_MAX = 256 };
+
 struct rfi_node {
     const reef_context *context;
     void *memory;
@@ -29,8 +32,9 @@ struct rfi_node {
     bool published; /* frame is signed and was sent in this process */
     bool delivered; /* and has come back */
     uint64_t published_round;
-    unsigned again;    /* brokers that the model is sent to again: a bit each, by their way */
-    double again_from; /* not before */
+    rfi_allowance own_frames[RFI_WAYS]; /* frames in this agent's own name that may be verified */
+    unsigned again;                     /* brokers that the model is sent to again: a bit each, by their way */
+    double again_from;                  /* not before */
     double weight;
     reef_status failure;
     reef_error why;
@@ -100,6 +104,7 @@ reef_status rfi_node_create(rfi_node **node, const reef_context *context, const 
     made->setup.model = NULL;
     memcpy(made->model, setup->model, made->bytes);
     memcpy(made->own, setup->model, made->bytes);
+    rfi_allowances_fill(made->own_frames);
     rfi_rounds_init(&made->rounds, &setup->rounds, window, setup->round, setup->next, now);
     const rfi_echo_parts parts = {.window = window, .link = setup->link, .keys = setup->keys};
     status = setup->echo.agents ? rfi_echo_create(&made->echo, context, &setup->echo, &parts, error) : REEF_OK;
@@ -247,7 +252,7 @@ static void fail_with(rfi_node *node, reef_status status, const char *text)
 }
 
 /* A frame under this agent's own name: from a process before this one, or from one beside it. */
-static void take_own(rfi_node *node, const unsigned char *bytes, size_t size)
+static void take_own(rfi_node *node, const unsigned char *bytes, size_t size, double now)
 {
     rfi_head head;
     if (node->published && size == node->frame_size && memcmp(bytes, node->frame, RFI_MANIFEST_BYTES) == 0) {
@@ -258,6 +263,7 @@ static void take_own(rfi_node *node, const unsigned char *bytes, size_t size)
         head.agent != node->setup.agent || head.boot == node->setup.boot ||
         memcmp(head.key, node->setup.keys->public_key, sizeof head.key) != 0 ||
         memcmp(head.run, node->setup.window.run, sizeof head.run) != 0 ||
+        !rfi_allowance_spend(&node->own_frames[node->window->way], now) ||
         !rfi_frame_verify(bytes, node->setup.window.by)) {
         return;
     }
@@ -294,6 +300,7 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
 {
     const rfi_topic *topic = &message->topic;
     bool own = topic->agent == node->setup.agent;
+    node->window->way = topic->way;
     switch (message->kind) {
     case RFI_MESSAGE_UP:
         node->again |= 1U << topic->way;
@@ -301,6 +308,8 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
     case RFI_MESSAGE_ABSENT:
         if (own && topic->kind == RFI_TOPIC_SLOT && node->rounds.phase == RFI_PHASE_GATHER) {
             rfi_rounds_own(&node->rounds, 0);
+        } else if (topic->kind == RFI_TOPIC_CHUNK) {
+            rfi_window_vain(node->window, topic->agent, topic->round, topic->number);
         }
         break;
     case RFI_MESSAGE_DATA:
@@ -309,11 +318,13 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
                 node->setup.file(node->setup.user, message->bytes, message->size, now);
             }
         } else if (topic->kind == RFI_TOPIC_CHUNK) {
-            (void)rfi_window_chunk(node->window, topic->agent, message->bytes, message->size);
+            if (rfi_window_chunk(node->window, now, topic->agent, message->bytes, message->size) != RFI_GOOD) {
+                rfi_window_vain(node->window, topic->agent, topic->round, topic->number);
+            }
         } else if (!own) {
             take_frame(node, message, now);
         } else if (topic->kind == RFI_TOPIC_SLOT) {
-            take_own(node, message->bytes, message->size);
+            take_own(node, message->bytes, message->size, now);
         }
         break;
     }
@@ -425,7 +436,9 @@ static void carry_out(rfi_node *node, const rfi_action *action, double now)
 rfi_node_state rfi_node_step(rfi_node *node, double now, double *until, reef_error *error)
 {
     rfi_message message;
-    while (node->failure == REEF_OK && node->setup.link->ops->poll(node->setup.link, &message)) {
+    int taken = 0;
+    for (; node->failure == REEF_OK && taken < MESSAGES_MAX && node->setup.link->ops->poll(node->setup.link, &message);
+         taken++) {
         take_message(node, &message, now);
     }
     while (node->failure == REEF_OK) {
@@ -444,6 +457,9 @@ rfi_node_state rfi_node_step(rfi_node *node, double now, double *until, reef_err
     fetch_chunks(node, now);
     if (rfi_window_fetching(node->window)) {
         *until = fmin(*until, now + RFI_FLIGHT_SECONDS);
+    }
+    if (taken == MESSAGES_MAX) {
+        *until = now;
     }
     return node->rounds.phase == RFI_PHASE_READY ? RFI_NODE_READY : RFI_NODE_WAITING;
 }

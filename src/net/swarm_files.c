@@ -183,7 +183,7 @@ static void add_terms(const rfi_swarm *s, rfi_page *page)
     for (ptrdiff_t i = 0; i < s->brokers; i++) {
         rfi_page_add(page, "%s\"%s\"", i ? ", " : "", s->url[i]);
     }
-    rfi_page_add(page, "]\nstale: %d\n", s->options->fresh ? 0 : RFI_STALE_MAX);
+    rfi_page_add(page, "]\nstale: %d\n", s->options->stale < 0 ? RFI_STALE_MAX : s->options->stale);
     add_text(page, "graph", cell->specs[RFI_PART_GRAPH]);
     add_text(page, "weights", weights[0] ? weights : "uniform");
     add_text(page, "rule", cell->specs[RFI_PART_RULE]);

@@ -5,10 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Allowance of frames to verify: so many more per round and per second, up to RFI_TOKENS_MAX. */
-static const double tokens_round = 4;
-static const double tokens_second = 2;
-
 /* --- Models --- */
 
 /* How much a model of round `round` is wanted: that of the present round most, then the next ones, then the newest further ahead, then
@@ -147,17 +143,10 @@ void rfi_window_exclude(rfi_window *window, ptrdiff_t peer, const unsigned char 
     exclude(&window->peers[peer], one, other);
 }
 
-static bool spend(rfi_peer *peer, double now)
+static bool spend(const rfi_window *window, rfi_peer *peer, double now)
 {
-    double more = peer->tokens + tokens_second * (now - peer->tokens_at);
-    peer->tokens = more < RFI_TOKENS_MAX ? more : RFI_TOKENS_MAX;
-    peer->tokens_at = now;
-    if (peer->tokens < 1) {
-        return false;
-    }
-    peer->tokens -= 1;
-    assert(peer->tokens >= 0 && peer->tokens <= RFI_TOKENS_MAX);
-    return true;
+    assert(window->way < RFI_WAYS);
+    return rfi_allowance_spend(&peer->allowances[window->way], now);
 }
 
 static void claim(rfi_peer *peer, int64_t round)
@@ -221,7 +210,7 @@ static rfi_cause take_model(rfi_window *window, rfi_peer *peer, double now, cons
     if (!rfi_shape_fits(&window->setup.shape, head)) {
         return RFI_SHAPE;
     }
-    if (!spend(peer, now)) {
+    if (!spend(window, peer, now)) {
         return RFI_RATE;
     }
     /* What is known was verified; only its payload is wanted. */
@@ -234,7 +223,7 @@ static rfi_cause take_model(rfi_window *window, rfi_peer *peer, double now, cons
 static rfi_cause take_event(const rfi_window *window, rfi_peer *peer, double now, const rfi_head *head,
                             const unsigned char *bytes)
 {
-    if (!spend(peer, now)) {
+    if (!spend(window, peer, now)) {
         return RFI_RATE;
     }
     if (!rfi_frame_verify(bytes, window->setup.by)) {
@@ -266,7 +255,7 @@ static rfi_cause other_epoch(const rfi_window *window, rfi_peer *peer, double no
         (model && head->round < after->from)) {
         return RFI_CONFIG;
     }
-    if (!spend(peer, now)) {
+    if (!spend(window, peer, now)) {
         return RFI_RATE;
     }
     if (!rfi_frame_verify(bytes, window->setup.by)) {
@@ -322,7 +311,21 @@ rfi_cause rfi_window_frame(rfi_window *window, double now, rfi_frame_place place
 
 /* --- Chunks --- */
 
-rfi_cause rfi_window_chunk(rfi_window *window, uint32_t agent, const unsigned char *bytes, size_t size)
+/* As many chunks are asked for at once as the line brings soon: a broker cuts off who takes too long to read what it holds for them. Those that
+ * never come tell nothing, so that a neighbour without chunks slows down no other. */
+static void note_pace(rfi_window *window, double now, double took)
+{
+    static const double soon = 0.5;
+    static const double late = 1;
+    if (took >= 0 && took < soon) {
+        window->flights = fmin(window->flights + 1, RFI_FLIGHTS_ALL);
+    } else if (took > late && now - window->fewer_at > took) { /* once for all that were under way together */
+        window->flights = fmax(window->flights / 2, 1);
+        window->fewer_at = now;
+    }
+}
+
+rfi_cause rfi_window_chunk(rfi_window *window, double now, uint32_t agent, const unsigned char *bytes, size_t size)
 {
     ptrdiff_t l = rfi_window_find(window, agent);
     if (l < 0) {
@@ -333,11 +336,13 @@ rfi_cause rfi_window_chunk(rfi_window *window, uint32_t agent, const unsigned ch
     rfi_cause cause = RFI_REPEAT;
     for (int s = 0; s < 2 && cause == RFI_REPEAT; s++) {
         rfi_slot *slot = &peer->slots[s];
-        switch (slot->state == RFI_SLOT_ARRIVING ? rfi_fetch_take(&slot->fetch, bytes, size) : RFI_TAKEN_NONE) {
+        switch (slot->state == RFI_SLOT_ARRIVING ? rfi_fetch_take(&slot->fetch, now, bytes, size) : RFI_TAKEN_NONE) {
         case RFI_TAKEN_PART:
+            note_pace(window, now, slot->fetch.took);
             cause = RFI_GOOD;
             break;
         case RFI_TAKEN_DONE:
+            note_pace(window, now, slot->fetch.took);
             cause = finish(window, peer, slot);
             break;
         case RFI_TAKEN_BAD:
@@ -355,6 +360,14 @@ rfi_cause rfi_window_chunk(rfi_window *window, uint32_t agent, const unsigned ch
     return cause;
 }
 
+void rfi_window_vain(rfi_window *window, uint32_t agent, uint64_t round, uint32_t number)
+{
+    ptrdiff_t l = rfi_window_find(window, agent);
+    for (int s = 0; l >= 0 && s < 2; s++) {
+        rfi_fetch_vain(&window->peers[l].slots[s].fetch, round, number);
+    }
+}
+
 bool rfi_window_want(rfi_window *window, double now, ptrdiff_t *peer, uint64_t *round, uint32_t *number)
 {
     int flying = 0;
@@ -363,7 +376,7 @@ bool rfi_window_want(rfi_window *window, double now, ptrdiff_t *peer, uint64_t *
             flying += rfi_fetch_flying(&window->peers[l].slots[s].fetch, now);
         }
     }
-    for (ptrdiff_t l = 0; l < window->setup.count && flying < RFI_FLIGHTS_ALL; l++) {
+    for (ptrdiff_t l = 0; l < window->setup.count && flying < (int)window->flights; l++) {
         for (int s = 0; s < 2; s++) {
             rfi_slot *slot = &window->peers[l].slots[s];
             if (slot->state == RFI_SLOT_ARRIVING && rfi_fetch_want(&slot->fetch, now, number)) {
@@ -410,7 +423,9 @@ void rfi_window_advance(rfi_window *window, uint64_t round)
     bool chunked = rfi_shape_chunks(&window->setup.shape) > 0;
     for (ptrdiff_t l = 0; l < window->setup.count; l++) {
         rfi_peer *peer = &window->peers[l];
-        peer->tokens = fmin(peer->tokens + tokens_round, RFI_TOKENS_MAX);
+        for (int way = 0; way < RFI_WAYS; way++) {
+            rfi_allowance_round(&peer->allowances[way]);
+        }
         empty_old(window, peer);
         if (peer->beyond.held && peer->beyond.round <= round + RFI_AHEAD) {
             if (in_window(window, peer->beyond.round)) {

@@ -6,6 +6,7 @@
 #ifndef RFI_NET_WINDOW_H
 #define RFI_NET_WINDOW_H
 
+#include "net/allowance.h"
 #include "net/fetch.h"
 
 #include <reef/context.h>
@@ -14,10 +15,9 @@
 #define RFI_AHEAD 2
 #define RFI_STALE_MAX 2
 #define RFI_NEIGHBOURS_MAX 256
-/* Chunks under way for all neighbours together. */
+/* Chunks under way for all neighbours together, at most and at the start. */
 #define RFI_FLIGHTS_ALL 16
-/* Frames of one neighbour that may be verified at once. */
-#define RFI_TOKENS_MAX 8.0
+#define RFI_FLIGHTS_FIRST 4
 /* Slack for sums of weights that were rounded. */
 #define RFI_WEIGHT_SLACK 1e-9
 
@@ -73,12 +73,11 @@ typedef struct rfi_slot {
 
 typedef struct rfi_peer {
     rfi_neighbour who;
-    bool heard;    /* a frame of it was verified since the start */
-    bool left;     /* said good-bye, and was not heard of since */
-    bool excluded; /* proof says that it is two-faced */
-    int64_t claim; /* the highest round it has signed or says to have signed; -1: none */
-    double tokens; /* frames that may be verified now */
-    double tokens_at;
+    bool heard;                         /* a frame of it was verified since the start */
+    bool left;                          /* said good-bye, and was not heard of since */
+    bool excluded;                      /* proof says that it is two-faced */
+    int64_t claim;                      /* the highest round it has signed or says to have signed; -1: none */
+    rfi_allowance allowances[RFI_WAYS]; /* frames that may be verified, by the broker they come by */
     rfi_held kept[RFI_KEPT];
     rfi_held beyond; /* the newest further ahead */
     rfi_slot slots[2];
@@ -94,6 +93,9 @@ typedef struct rfi_window {
     uint64_t round;     /* the round the window is around */
     rfi_edition after;  /* the epoch to come */
     uint64_t strangers; /* messages of agents that are no neighbours */
+    double flights;     /* chunks that may be under way now: as many as come soon */
+    double fewer_at;    /* when that was made less */
+    unsigned way;       /* set by the caller: the broker by which comes what is taken next */
 } rfi_window;
 
 /* A row for a combination. */
@@ -143,7 +145,10 @@ void rfi_window_exclude(rfi_window *window, ptrdiff_t peer, const unsigned char 
 rfi_cause rfi_window_frame(rfi_window *window, double now, rfi_frame_place place, uint32_t agent, uint64_t round,
                            const unsigned char *bytes, size_t size);
 /* Takes a chunk of one of the agent's models. */
-rfi_cause rfi_window_chunk(rfi_window *window, uint32_t agent, const unsigned char *bytes, size_t size);
+rfi_cause rfi_window_chunk(rfi_window *window, double now, uint32_t agent, const unsigned char *bytes, size_t size);
+/* A chunk that was asked for is not there, or is not what was signed: a neighbour that announces models and has none takes no room from
+ * others'. */
+void rfi_window_vain(rfi_window *window, uint32_t agent, uint64_t round, uint32_t number);
 /* The next chunk to ask for, if any. */
 bool rfi_window_want(rfi_window *window, double now, ptrdiff_t *peer, uint64_t *round, uint32_t *number);
 

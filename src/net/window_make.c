@@ -95,10 +95,12 @@ reef_status rfi_window_create(rfi_window **window, const reef_context *context, 
     made->memory = memory;
     made->setup = *setup;
     made->setup.neighbours = NULL;
+    made->flights = RFI_FLIGHTS_FIRST;
+    made->fewer_at = -INFINITY;
     for (ptrdiff_t l = 0; l < setup->count; l++) {
         made->peers[l].who = setup->neighbours[l];
         made->peers[l].claim = -1;
-        made->peers[l].tokens = RFI_TOKENS_MAX;
+        rfi_allowances_fill(made->peers[l].allowances);
     }
     *window = made;
     return REEF_OK;
@@ -179,5 +181,6 @@ void rfi_window_inherit(rfi_window *window, const rfi_window *old)
         }
     }
     window->round = old->round;
+    window->flights = old->flights;
     window->strangers = old->strangers;
 }

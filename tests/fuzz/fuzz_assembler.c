@@ -36,7 +36,7 @@ static void check_want(rfi_fetch *fetch, double now)
 }
 
 /* One message: true, damaged at a place the input chooses, cut, or of another round. */
-static void step(rfi_fetch *fetch, const unsigned char *index, uint8_t what, uint8_t more)
+static void step(rfi_fetch *fetch, double now, const unsigned char *index, uint8_t what, uint8_t more)
 {
     uint32_t number = what % 4 == 3 ? RFI_CHUNK_INDEX : what % 4;
     size_t size = fill(fetch, index, number);
@@ -56,7 +56,7 @@ static void step(rfi_fetch *fetch, const unsigned char *index, uint8_t what, uin
     default:
         harmed = false;
     }
-    rfi_taken taken = rfi_fetch_take(fetch, message, size);
+    rfi_taken taken = rfi_fetch_take(fetch, now, message, size);
     CHECK(active || taken == RFI_TAKEN_NONE);
     CHECK(!harmed || taken == RFI_TAKEN_BAD || taken == RFI_TAKEN_NONE || taken == RFI_TAKEN_GONE);
     CHECK(harmed || taken != RFI_TAKEN_BAD);
@@ -84,7 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (data[i] == 255) {
             rfi_fetch_begin(&fetch, &head);
         }
-        step(&fetch, sent, data[i], data[i + 1]);
+        step(&fetch, now, sent, data[i], data[i + 1]);
+        if (data[i + 1] % 8 == 0) {
+            rfi_fetch_vain(&fetch, head.round, data[i] % 4);
+        }
         now += data[i + 1] / 256.0;
         check_want(&fetch, now);
     }

@@ -57,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_frame(data, length);
         uint32_t agent = how % 4;
         if (how & 16) {
-            (void)rfi_window_chunk(window, agent, data, length);
+            (void)rfi_window_chunk(window, now, agent, data, length);
+            rfi_window_vain(window, agent, round, length > 0 ? data[0] : 0);
         } else {
             (void)rfi_window_frame(window, now, how & 4 ? RFI_PLACE_EVENT : RFI_PLACE_SLOT, agent, round, data, length);
         }

@@ -297,6 +297,7 @@ static void keep(sim_stored *stored, const rfi_topic *topic, const unsigned char
 static void deliver(sim_world *world, int broker, int to, rfi_message_kind kind, rfi_topic topic,
                     const unsigned char *bytes, size_t size)
 {
+    topic.way = (unsigned)broker + 1;
     if (world->agent[to].up && !cut_off(world, (int)topic.agent, to)) {
         carry(world, (sim_event){.kind = SIM_ARRIVE_AGENT,
                                  .agent = to,

@@ -322,7 +322,8 @@ static void lies_use_up_nobody_elses_shows(void **state)
         rfi_window_advance(a.window, round);
         rfi_window_advance(liar.window, round);
         rfi_window_advance(b.window, round);
-        a.window->peers[1].tokens = liar.window->peers[1].tokens = 8;
+        rfi_allowances_fill(a.window->peers[1].allowances);
+        rfi_allowances_fill(liar.window->peers[1].allowances);
         assert_int_equal(give(&a, OTHER, round, 5), RFI_GOOD);
         assert_int_equal(give(&liar, OTHER, round, 5), RFI_GOOD);
     }

@@ -67,7 +67,7 @@ static size_t sent(desk *d, uint32_t number)
 static rfi_taken take(desk *d, uint32_t number)
 {
     size_t size = sent(d, number);
-    return rfi_fetch_take(&d->fetch, d->message, size);
+    return rfi_fetch_take(&d->fetch, 0, d->message, size);
 }
 
 static void asks_for_the_index_first_and_four_at_a_time(void **state)
@@ -116,12 +116,12 @@ static void comes_together_in_any_order_with_loss_and_damage(void **state)
                 }
                 if (fate == 1) {
                     d->message[16 + rfi_rng_below(&rng, (uint32_t)size - 16)] ^= 1;
-                    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size), RFI_TAKEN_BAD);
+                    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size), RFI_TAKEN_BAD);
                     continue;
                 }
-                done = rfi_fetch_take(&d->fetch, d->message, size) == RFI_TAKEN_DONE;
+                done = rfi_fetch_take(&d->fetch, 0, d->message, size) == RFI_TAKEN_DONE;
                 if (fate == 2) {
-                    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size), RFI_TAKEN_NONE);
+                    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size), RFI_TAKEN_NONE);
                 }
             }
         }
@@ -134,18 +134,18 @@ static void refuses_what_is_malformed(void **state)
 {
     desk *d = *state;
     size_t size = sent(d, RFI_CHUNK_INDEX);
-    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, 15), RFI_TAKEN_BAD);
-    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size - 1), RFI_TAKEN_BAD);
+    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, 15), RFI_TAKEN_BAD);
+    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size - 1), RFI_TAKEN_BAD);
     d->message[12] = 1;
-    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size), RFI_TAKEN_BAD);
+    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size), RFI_TAKEN_BAD);
     assert_int_equal(take(d, 0), RFI_TAKEN_NONE); /* before the index nothing can be checked */
     assert_int_equal(take(d, RFI_CHUNK_INDEX), RFI_TAKEN_PART);
     size = sent(d, 3);
-    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size - 1), RFI_TAKEN_BAD);
+    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size - 1), RFI_TAKEN_BAD);
     rfi_chunk_head(d->message, d->head.round, CHUNKS); /* beyond the last */
-    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size), RFI_TAKEN_NONE);
+    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size), RFI_TAKEN_NONE);
     rfi_chunk_head(d->message, d->head.round, 0xFFFFFFFE);
-    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size), RFI_TAKEN_NONE);
+    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size), RFI_TAKEN_NONE);
 }
 
 static void tells_a_ring_that_moved_on(void **state)
@@ -153,14 +153,14 @@ static void tells_a_ring_that_moved_on(void **state)
     desk *d = *state;
     size_t size = sent(d, RFI_CHUNK_INDEX);
     rfi_chunk_head(d->message, d->head.round - 4, RFI_CHUNK_INDEX);
-    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size), RFI_TAKEN_NONE);
+    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size), RFI_TAKEN_NONE);
     for (uint64_t ahead = 1; ahead < 4; ahead++) { /* has a place of its own: fetched at the same time */
         rfi_chunk_head(d->message, d->head.round + ahead, RFI_CHUNK_INDEX);
-        assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size), RFI_TAKEN_NONE);
+        assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size), RFI_TAKEN_NONE);
         assert_true(d->fetch.active);
     }
     rfi_chunk_head(d->message, d->head.round + 4, RFI_CHUNK_INDEX);
-    assert_int_equal(rfi_fetch_take(&d->fetch, d->message, size), RFI_TAKEN_GONE);
+    assert_int_equal(rfi_fetch_take(&d->fetch, 0, d->message, size), RFI_TAKEN_GONE);
     assert_false(d->fetch.active);
 }
 

@@ -286,6 +286,40 @@ static void login_with_a_key(void **state)
     }
 }
 
+/* A neighbour that sends the largest messages a broker takes costs no more memory than its frames would. */
+static void large_messages_take_no_more_room(void **state)
+{
+    enum { LARGE_BYTES = 1000000, MANY = 40 };
+    party *p = *state;
+    static unsigned char bytes[LARGE_BYTES];
+    const uint32_t sender = 1;
+    const rfi_nats_setup to = {.url = p->server.url, .run = "t", .agent = 0, .count = 1, .agents = &sender};
+    const rfi_nats_setup from = {.url = p->server.url, .run = "t", .agent = sender};
+    rfi_netlink *receiver = NULL;
+    rfi_netlink *liar = NULL;
+    rfi_message message;
+    size_t sum = 0;
+    int count = 0;
+    assert_int_equal(rfi_nats_open(&receiver, NULL, &to, NULL), REEF_OK);
+    assert_int_equal(rfi_nats_open(&liar, NULL, &from, NULL), REEF_OK);
+    for (int i = 0; i < 2 * MANY; i++) { /* nobody polls meanwhile */
+        const rfi_topic topic = {
+            .kind = i < MANY ? RFI_TOPIC_SLOT : RFI_TOPIC_EVENT, .agent = sender, .round = (uint64_t)i};
+        liar->ops->publish(liar, &topic, bytes, sizeof bytes);
+    }
+    rfi_nats_close(&liar); /* waits until the server has them */
+    for (double end = now() + 2; now() < end;) {
+        struct timespec pause = {0, 50000000};
+        (void)nanosleep(&pause, NULL);
+    }
+    while (receiver->ops->poll(receiver, &message)) {
+        sum += message.kind == RFI_MESSAGE_DATA ? message.size : 0;
+        count += message.kind == RFI_MESSAGE_DATA;
+    }
+    CHECK(count > 0 && sum <= (size_t)2 * LARGE_BYTES, "%d messages of %zu bytes", count, sum);
+    rfi_nats_close(&receiver);
+}
+
 static void refuses_brokers_without_tls(void **state)
 {
     (void)state;
@@ -306,9 +340,13 @@ static void refuses_brokers_without_tls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(everybody_is_there), TEST(models_come_in_chunks),
-        TEST(a_late_agent_joins), TEST(a_killed_server_costs_time_only),
-        TEST(login_with_a_key),   cmocka_unit_test(refuses_brokers_without_tls),
+        TEST(everybody_is_there),
+        TEST(models_come_in_chunks),
+        TEST(a_late_agent_joins),
+        TEST(a_killed_server_costs_time_only),
+        TEST(large_messages_take_no_more_room),
+        TEST(login_with_a_key),
+        cmocka_unit_test(refuses_brokers_without_tls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@ typedef struct desk {
     int count;
     rfi_message message;
     bool has_message;
+    bool floods; /* the message comes again and again */
     reef_status record_status;
     rfi_keys keys[3];
     rfi_node *node;
@@ -58,7 +59,7 @@ static bool poll_one(rfi_netlink *link, rfi_message *message)
     desk *d = (desk *)link;
     bool has = d->has_message;
     *message = d->message;
-    d->has_message = false;
+    d->has_message = d->has_message && d->floods;
     return has;
 }
 
@@ -84,6 +85,17 @@ static bool combine(void *user, uint64_t round, const rfi_row *rows, const void 
     return true;
 }
 
+static int verifications;
+
+static bool counted(const unsigned char signature[RFI_SIGNATURE_BYTES], const unsigned char key[RFI_KEY_BYTES],
+                    const void *message, size_t size)
+{
+    verifications++;
+    return rfi_verify(signature, key, message, size);
+}
+
+static const rfi_signatures counting = {rfi_sign, counted};
+
 /* Agent 0 of three that all hear each other, in an epoch that begins with round `from`; F = 0.2, so that two of three are enough and one
  * is not. */
 static rfi_node *make_node(desk *d, bool wait_all, uint64_t from)
@@ -105,7 +117,7 @@ static rfi_node *make_node(desk *d, bool wait_all, uint64_t from)
                                        .own_weight = 1.0 / 3,
                                        .malicious = 0.2,
                                        .stale = 2,
-                                       .by = &rfi_ed25519},
+                                       .by = &counting},
                             .rounds = {.deadline = 10, .wait_all = wait_all},
                             .keys = &d->keys[0],
                             .boot = 99,
@@ -285,6 +297,51 @@ static void a_second_process_with_the_key_ends_it(void **state)
     assert_int_equal(error.status, REEF_E_ORDER);
 }
 
+/* A broker sends forged frames in the agent's own name, faster than anybody could take them: the agent acts all the same, and looks at
+ * few of them. */
+static void a_flood_does_not_keep_it_from_acting(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    gather(d);
+    offer(d, 1);
+    assert_int_equal(step(d, 1, &error), RFI_NODE_WAITING);
+    d->keys[0].secret[3] ^= 1;
+    assert_int_equal(give(d, 1, RFI_MESSAGE_DATA, 0, 0, 7, 5, &error), RFI_NODE_WAITING);
+    d->keys[0].secret[3] ^= 1;
+    d->floods = d->has_message = true;
+    verifications = 0;
+    for (int i = 0; i < 90; i++) { /* until the deadline, ten times a second */
+        assert_int_equal(step(d, 1.1 + 0.1 * i, &error), RFI_NODE_WAITING);
+        assert_true(d->until <= 1.1 + 0.1 * i); /* more is waiting */
+    }
+    assert_int_equal(step(d, 11.5, &error), RFI_NODE_READY);
+    CHECK(verifications <= 8 + 2 * 12 && verifications > 0, "%d", verifications);
+    assert_int_equal(rfi_node_rounds(d->node)->combined, 1);
+}
+
+/* A broker that comes and goes has the model sent to itself alone, and no oftener than once a second. */
+static void a_broker_that_comes_and_goes_costs_little(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    int sent = 0;
+    gather(d);
+    offer(d, 1);
+    assert_int_equal(step(d, 1, &error), RFI_NODE_WAITING);
+    for (int i = 0; i < 80; i++) {
+        d->message = (rfi_message){.kind = RFI_MESSAGE_UP, .topic = {.way = 2}};
+        d->has_message = true;
+        assert_int_equal(step(d, 2 + 0.1 * i, &error), RFI_NODE_WAITING);
+        for (int k = 0; k < d->count; k++) {
+            bool model = d->log[k].what == PUBLISHED && d->log[k].topic.kind == RFI_TOPIC_SLOT;
+            assert_true(!model || d->log[k].topic.way == 2);
+            sent += model;
+        }
+    }
+    CHECK(sent >= 7 && sent <= 9, "%d", sent);
+}
+
 static void says_good_bye(void **state)
 {
     desk *d = *state;
@@ -418,6 +475,8 @@ int main(void)
         TEST(the_own_slot_raises_the_round),
         TEST(waits_for_the_own_slot_for_a_while_only),
         TEST(a_second_process_with_the_key_ends_it),
+        TEST(a_flood_does_not_keep_it_from_acting),
+        TEST(a_broker_that_comes_and_goes_costs_little),
         TEST(says_good_bye),
         TEST(without_a_quorum_it_goes_on_alone_by_the_deadline),
         TEST(a_round_of_the_next_epoch_is_not_signed_under_this_file),
