@@ -243,6 +243,7 @@ reef_status rfi_watch_open(rfi_watch **watch, const rfi_watch_setup *setup, reef
     w->run_file = setup->run_file;
     w->authority = setup->authority;
     w->began = rfi_now();
+    w->broker.tokens = RFI_BUCKET_MOST;
     (void)stat(w->run_file, &w->later.seen);
     reef_status status = open_view(w, setup, error);
     if (status == REEF_OK) {

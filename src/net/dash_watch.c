@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double tokens_most = 6;
 static const double tokens_second = 3;
 
 double rfi_watch_time(const rfi_watch *w)
@@ -110,7 +109,7 @@ static void put_status(rfi_watch *w, ptrdiff_t agent, double time)
 
 bool rfi_bucket_take(rfi_bucket *b, double time)
 {
-    b->tokens = fmin(tokens_most, b->tokens + tokens_second * (time - b->at));
+    b->tokens = fmin(RFI_BUCKET_MOST, b->tokens + tokens_second * (time - b->at));
     b->at = time;
     bool there = b->tokens >= 1;
     b->tokens -= there ? 1 : 0;

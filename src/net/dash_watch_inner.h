@@ -8,7 +8,8 @@
 
 #include <pthread.h>
 
-/* So many at once, and so many a second. */
+/* What is verified of one sender: so many messages at once, and tokens_second a second. */
+enum { RFI_BUCKET_MOST = 6 };
 typedef struct rfi_bucket {
     double tokens, at;
 } rfi_bucket;

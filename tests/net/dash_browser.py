@@ -163,6 +163,7 @@ def check_attack(reef):
         page.put(*lines.rounds(16, 0, 20))
         page.wait("m.agent.round[15] === 19 && document.getElementById('tile-round').textContent.startsWith('19')", "round 19 is not shown")
         page.wait("document.querySelector(\"[data-agent='3']\").dataset.trust === '1.1'", "trust is not shown")
+        check(page.js("return document.getElementById('verdict').textContent") == "All 2 malicious agents are still trusted.", "the sentence is wrong before the attack")
         good = page.shown(3)[1]
         check(good == page.shown(4)[1], "before the attack all have one colour")
         edges = "return reefDash.graph.cy.edges().map((e) => [e.data('source'), e.data('target'), e.data('colour')])"
@@ -184,6 +185,8 @@ def check_attack(reef):
         check(re.search(r"Over honest agents: median \S+ dB, from \S+ dB to \S+ dB", hints["curve"]), f"no spread over agents: {hints}")
         check("took 100 ms each" in hints["times"] and re.search(r"[1-9]\S* % fresh, \S+ % old, 0 % missing", hints["presence"]), f"{hints}")
         check(page.js("return document.getElementById('tile-distrusted').textContent") == "2", "2 should not be trusted")
+        told = "Both malicious agents have been found out: agent-3, agent-9. No honest agent is distrusted."
+        check(page.js("return document.getElementById('verdict').textContent") == told, "the sentence above the graph is another one")
         page.driver.refresh()
         page.wait("m.agent?.round[15] === 21", "a late page does not catch up")
         check(page.js("return m.history.round.length") >= 20 and page.js("return m.history.trust[5][3]") > 1, "a late page lacks the beginning")
@@ -201,7 +204,7 @@ def check_click(reef):
             page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})
         page.wait("document.getElementById('detail-title').textContent === 'agent-2'", "a click on a node opens nothing")
         text = page.driver.find_element(By.ID, "detail").text
-        for part in ("Not trusted: points away from the others", "value: ", "Last seen", "Received", "malicious"):
+        for part in ("Not trusted. Points away from the others.", "value: ", "Last seen", "Received", "malicious"):
             check(part in text, f"the card lacks {part!r}: {text}")
         check(page.js("return document.querySelectorAll('#chart-trust canvas').length") == 1, "no curve of trust")
         page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "keyDown", "key": "Escape"})

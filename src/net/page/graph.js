@@ -40,7 +40,8 @@ export class Graph {
     const dense = model.edges.count > 0.4 * model.n * (model.n - 1);
     this.round = model.n <= 24 || dense;
     const angle = (k) => (2 * Math.PI * k) / model.n - Math.PI / 2;
-    const radius = Math.max(190, (model.n * this.size) / 4);
+    const room = 0.5 * Math.min(this.box.clientWidth - 190, this.box.clientHeight - 80); // beside the names
+    const radius = Math.max(room, (model.n * this.size) / 4);
     return this.round ? model.run.names.map((_, k) => ({ x: radius * Math.cos(angle(k)), y: radius * Math.sin(angle(k)) })) : spread(model, 3 * this.size);
   }
 
