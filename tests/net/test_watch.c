@@ -175,6 +175,17 @@ static int told(world *w, const char *what, int agent)
     return count;
 }
 
+/* How often a text is in the lines. */
+static int found(world *w, const char *sought)
+{
+    int count = 0;
+    (void)told(w, "nothing", 0); /* reads them */
+    for (const char *at = w->lines; (at = strstr(at, sought)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
 /* One agent that says that others are excluded has neither that shown nor keeps a proof from being shown. */
 static void few_accusers_are_not_believed(void **state)
 {
@@ -190,6 +201,7 @@ static void few_accusers_are_not_believed(void **state)
     prove(&w, 1, 4);
     prove(&w, 1, 2);
     assert_int_equal(told(&w, "proof", 1), 1);
+    assert_int_equal(found(&w, "it has signed two models for round 0, with the marks "), 1);
     accuse(&w, 0, 1, "3");
     assert_int_equal(told(&w, "excluded", 3), 0); /* two of four */
     accuse(&w, 2, 1, "13");
@@ -197,17 +209,6 @@ static void few_accusers_are_not_believed(void **state)
     assert_int_equal(told(&w, "excluded", 3), 1);
     assert_int_equal(told(&w, "excluded", 1), 0); /* the proof was there */
     close_world(&w);
-}
-
-/* How often a text is in the lines. */
-static int found(world *w, const char *sought)
-{
-    int count = 0;
-    (void)told(w, "nothing", 0); /* reads them */
-    for (const char *at = w->lines; (at = strstr(at, sought)) != NULL; at++) {
-        count++;
-    }
-    return count;
 }
 
 static void rest_a_tenth(void)

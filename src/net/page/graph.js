@@ -35,6 +35,13 @@ export class Graph {
     ];
   }
 
+  /** The area of a node grows with the weight that its receivers give it. */
+  sizes(model) {
+    const weight = model.outgoing.map((list) => list.reduce((sum, i) => sum + model.edges.weight[i], 0));
+    const mean = weight.reduce((sum, w) => sum + w, 0) / model.n || 1;
+    return weight.map((w) => this.size * Math.max(0.7, Math.min(1.3, Math.sqrt(w / mean))));
+  }
+
   /** In a circle up to 24 agents and where links are many, otherwise as the links pull: the same picture every time. */
   positions(model) {
     const dense = model.edges.count > 0.4 * model.n * (model.n - 1);
@@ -61,8 +68,9 @@ export class Graph {
     this.size = model.n <= 12 ? 36 : model.n <= 40 ? 28 : model.n <= 100 ? 17 : 11;
     this.named = model.n <= NAMED;
     const at = this.positions(model);
+    const size = this.sizes(model);
     const nodes = model.run.names.map((name, k) => ({ group: "nodes", position: at[k], data: { id: `n${k}`, k, name, label: this.named || model.isMalicious(k) ? name : "", malicious: model.isMalicious(k),
-      colour: css(-1), size: this.size, large: 1.25 * this.size, condition: "", ...this.label(at[k]) } }));
+      colour: css(-1), size: size[k], large: 1.25 * size[k], condition: "", ...this.label(at[k]) } }));
     this.pairs = this.links(model);
     const edges = this.pairs.map((p, i) => ({ group: "edges", data: { id: `e${i}`, source: `n${p.from}`, target: `n${p.to}`, colour: css(-1), width: 1, opacity: 0.3, refused: false } }));
     this.cy = cytoscape({ container: this.box, elements: [...nodes, ...edges], style: this.sheet(), layout: { name: "preset", padding: 18 }, minZoom: 0.1, maxZoom: 5,
