@@ -1,4 +1,5 @@
-/* What an observer holds; for dash_watch.c (frames to lines) and dash_follow.c (brokers and epochs). */
+/* What an observer holds; for dash_watch.c (frames to lines), dash_watch_view.c (a run file in force) and
+ * dash_watch_follow.c (brokers and epochs). */
 #ifndef RFI_NET_DASH_WATCH_INNER_H
 #define RFI_NET_DASH_WATCH_INNER_H
 
