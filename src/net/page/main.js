@@ -88,6 +88,7 @@ function verdict(m) {
   const wronged = bad.filter((k) => !m.isMalicious(k));
   const also = wronged.length ? ` Honest, but not trusted: ${names(m, wronged)}.` : "";
   if (!marked.length) return wronged.length ? ["bad", "", also.trim()] : ["good", "", "Nobody is malicious, and everybody is trusted."];
+  if (marked.every((k) => Number.isNaN(m.agent.trust[k]))) return [also ? "bad" : "good", "", `No model of a malicious agent has been combined.${also}`];
   if (!found.length) return [also ? "bad" : "good", "", `${marked.length === 1 ? "The malicious agent is" : `All ${marked.length} malicious agents are`} still trusted.${also}`];
   const some = found.length === 1 ? "agent has" : "agents have";
   const who = found.length < marked.length ? `${found.length} of ${marked.length} malicious agents found out`
