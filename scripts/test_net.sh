@@ -20,5 +20,5 @@ for file in swarm hostile_swarm epoch epoch_hostile local hostile permissions tl
     step "network $file" tap env PATH="$PWD/build/release:$PATH" REEF="$PWD/build/release/reef" bats "tests/net/$file.bats"
 done
 step "network Python" pytest scripts/python_tests.sh build/release tests/python/test_agent.py
-step "live page" tap env PATH="$PWD/build/release:$PATH" REEF="$PWD/build/release/reef" bats tests/net/dash.bats
+step "live page" tap env PATH="$PWD/build/release:$PATH" REEF="$PWD/build/release/reef" bats tests/net/dash.bats tests/net/dash_epoch.bats
 finish

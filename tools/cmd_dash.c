@@ -79,9 +79,9 @@ const command command_dash = {
     "Usage: reef dash RUN.yaml --key FILE [OPTIONS]\n       reef dash --replay FILE [OPTIONS]\n\n"
     "Serves a page on this machine that shows a network of agents: who trusts whom, how far and how well everybody "
     "learns,\n"
-    "what was refused and why. It prints the page's address and runs until Ctrl-C. `reef swarm --record FILE` "
-    "writes\n"
-    "what --replay plays back.\n",
+    "what was refused and why. It prints the page's address and runs until Ctrl-C. --record FILE, "
+    "here or\n"
+    "with `reef swarm`, writes what --replay plays back. The page follows the run into its next epoch by itself.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a malformed file, 4 the broker refuses the "
     "login,\n"

@@ -14,7 +14,9 @@ reef_status rfi_live_open(rfi_live *live, const rfi_live_setup *setup, reef_erro
     if (setup->record) {
         live->record = fopen(setup->record, "wxe");
         if (!live->record) {
-            return rfi_fail(error, REEF_E_FILE, "%.200s: %s", setup->record, strerror(errno));
+            return errno == EEXIST
+                       ? rfi_fail(error, REEF_E_FILE, "%.200s exists: --record writes to a new file", setup->record)
+                       : rfi_fail(error, REEF_E_FILE, "%.200s: %s", setup->record, strerror(errno));
         }
     }
     reef_status status = rfi_dash_create(&live->dash, 0, live->record, error);
@@ -81,8 +83,8 @@ reef_status rfi_dash_live(const reef_dash_options *o, reef_error *error)
         (void)nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
         rfi_live_tend(&live);
         if (rfi_watch_refused(live.watch)) {
-            status =
-                rfi_fail(error, REEF_E_ORDER, "the broker refuses the observer's login: is its run file the same?");
+            status = rfi_fail(error, REEF_E_ORDER,
+                              "every broker refuses this observer's login: do they work by a run file that lists it?");
         }
     }
     rfi_live_close(&live);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double tokens_most = 6;
 static const double tokens_second = 3;
 
 double rfi_watch_time(const rfi_watch *w)
@@ -110,7 +109,7 @@ static void put_status(rfi_watch *w, ptrdiff_t agent, double time)
 
 bool rfi_bucket_take(rfi_bucket *b, double time)
 {
-    b->tokens = fmin(tokens_most, b->tokens + tokens_second * (time - b->at));
+    b->tokens = fmin(RFI_BUCKET_MOST, b->tokens + tokens_second * (time - b->at));
     b->at = time;
     bool there = b->tokens >= 1;
     b->tokens -= there ? 1 : 0;
@@ -179,6 +178,25 @@ static bool is_of_run(const rfi_watch *w, const unsigned char hash[RFI_HASH_BYTE
     return found;
 }
 
+/* With the first bytes of both marks, by which the models can be told apart. */
+static void tell_proof(const rfi_watch *w, ptrdiff_t agent, ptrdiff_t by, const unsigned char *manifests,
+                       uint64_t round, double time)
+{
+    enum { SHOWN = 8 };
+    char marks[2][2 * SHOWN + 1];
+    char text[160];
+    for (int i = 0; i < 2; i++) {
+        unsigned char mark[RFI_HASH_BYTES];
+        rfi_frame_mark(mark, manifests + (ptrdiff_t)i * RFI_MANIFEST_BYTES);
+        for (int b = 0; b < SHOWN; b++) {
+            (void)snprintf(marks[i] + 2 * (ptrdiff_t)b, 3, "%02x", mark[b]);
+        }
+    }
+    (void)snprintf(text, sizeof text, "it has signed two models for round %llu, with the marks %s and %s",
+                   (unsigned long long)round, marks[0], marks[1]);
+    rfi_dash_put_event(w->dash, time, "proof", agent, by, text);
+}
+
 /* A proof is two manifests of one agent; who sends it does not matter. */
 static void take_proof(rfi_watch *w, ptrdiff_t by, const unsigned char *bytes, size_t size, double time)
 {
@@ -191,7 +209,7 @@ static void take_proof(rfi_watch *w, ptrdiff_t by, const unsigned char *bytes, s
     ptrdiff_t agent = rfi_runfile_find(&w->view->file, head.key);
     if (agent >= 0 && !w->view->sights[agent].proven) {
         w->view->sights[agent].proven = true;
-        rfi_dash_put_event(w->dash, time, "proof", agent, by, "it has signed two models for one round");
+        tell_proof(w, agent, by, bytes + RFI_MANIFEST_BYTES, head.round, time);
     }
 }
 

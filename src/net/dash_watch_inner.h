@@ -1,4 +1,5 @@
-/* What an observer holds; for dash_watch.c (frames to lines) and dash_follow.c (brokers and epochs). */
+/* What an observer holds; for dash_watch.c (frames to lines), dash_watch_view.c (a run file in force) and
+ * dash_watch_follow.c (brokers and epochs). */
 #ifndef RFI_NET_DASH_WATCH_INNER_H
 #define RFI_NET_DASH_WATCH_INNER_H
 
@@ -8,7 +9,8 @@
 
 #include <pthread.h>
 
-/* So many at once, and so many a second. */
+/* What is verified of one sender: so many messages at once, and tokens_second a second. */
+enum { RFI_BUCKET_MOST = 6 };
 typedef struct rfi_bucket {
     double tokens, at;
 } rfi_bucket;

@@ -14,12 +14,13 @@ browse() { PYTHONDONTWRITEBYTECODE=1 timeout 300 /usr/bin/python3 "$BATS_TEST_DI
 
 @test "dash: the graph is drawn, colours follow an attack, a late page has it all" { browse attack; }
 @test "dash: click, keyboard, list, filter" { browse click; }
+@test "dash: malicious agents unknown, empty page, lost connection" { browse unknown; }
 @test "dash: replay" { browse replay; }
 @test "dash: 1000 agents" { browse thousand; }
 @test "dash: 1e5 events without growing" { browse memory; }
 @test "dash: markup and malformed members are harmless" { browse markup; }
 @test "dash: loopback, GET, own host, headers" { browse server; }
-@test "dash: accessibility, light, dark, phone" { browse sight; }
+@test "dash: accessibility, light, dark, phone, colour blindness" { browse sight; }
 
 @test "dash: the recorded run of the documentation" { browse example; }
 @test "dash: a swarm, live and from its record" { browse swarm; }

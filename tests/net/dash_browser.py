@@ -135,7 +135,7 @@ def check_epoch(reef):
         page.wait("document.getElementById('detail-title').textContent === 'a2'", "the list does not choose")
         print(f"watching round {page.js('return m.progress()[1]'):.0f}", flush=True)
         page.wait("m.run.epoch === 2 && reefDash.graph.cy.nodes().length === 9", "the page does not follow into the next epoch")
-        page.wait("m.agent.combined[8] > 0 && m.agent.trust[8] > 0.5", "the new agent does not take part")
+        page.wait("m.agent.combined[8] > 0 && Number.isFinite(m.agent.trust[8])", "the new agent does not take part")
         check(page.js("return m.condition(3)") == "removed" and page.js("return m.outgoing[3].length + m.incoming[3].length") == 0, "who was removed is still there")
         page.wait("document.querySelector(\"[data-agent='3'] td:last-child\").textContent === 'removed' && document.querySelectorAll('#agent-rows tr').length === 9", "the list does not tell who was removed")
         check(page.js("return reefDash.graph.cy.getElementById('n3').data('condition')") == "removed", "the graph does not show who was removed")
@@ -163,6 +163,7 @@ def check_attack(reef):
         page.put(*lines.rounds(16, 0, 20))
         page.wait("m.agent.round[15] === 19 && document.getElementById('tile-round').textContent.startsWith('19')", "round 19 is not shown")
         page.wait("document.querySelector(\"[data-agent='3']\").dataset.trust === '1.1'", "trust is not shown")
+        check(page.js("return document.getElementById('verdict').textContent") == "All 2 malicious agents are still trusted.", "the sentence is wrong before the attack")
         good = page.shown(3)[1]
         check(good == page.shown(4)[1], "before the attack all have one colour")
         edges = "return reefDash.graph.cy.edges().map((e) => [e.data('source'), e.data('target'), e.data('colour')])"
@@ -184,6 +185,8 @@ def check_attack(reef):
         check(re.search(r"Over honest agents: median \S+ dB, from \S+ dB to \S+ dB", hints["curve"]), f"no spread over agents: {hints}")
         check("took 100 ms each" in hints["times"] and re.search(r"[1-9]\S* % fresh, \S+ % old, 0 % missing", hints["presence"]), f"{hints}")
         check(page.js("return document.getElementById('tile-distrusted').textContent") == "2", "2 should not be trusted")
+        told = "Both malicious agents have been found out: agent-3, agent-9. No honest agent is distrusted."
+        check(page.js("return document.getElementById('verdict').textContent") == told, "the sentence above the graph is another one")
         page.driver.refresh()
         page.wait("m.agent?.round[15] === 21", "a late page does not catch up")
         check(page.js("return m.history.round.length") >= 20 and page.js("return m.history.trust[5][3]") > 1, "a late page lacks the beginning")
@@ -201,7 +204,7 @@ def check_click(reef):
             page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})
         page.wait("document.getElementById('detail-title').textContent === 'agent-2'", "a click on a node opens nothing")
         text = page.driver.find_element(By.ID, "detail").text
-        for part in ("Not trusted: points away from the others", "value: ", "Last seen", "Received", "malicious"):
+        for part in ("Not trusted. Points away from the others.", "value: ", "Last seen", "Received", "malicious"):
             check(part in text, f"the card lacks {part!r}: {text}")
         check(page.js("return document.querySelectorAll('#chart-trust canvas').length") == 1, "no curve of trust")
         page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "keyDown", "key": "Escape"})
@@ -212,11 +215,44 @@ def check_click(reef):
         page.wait("document.getElementById('detail-title').textContent === 'agent-1'", "arrow keys do not choose")
         page.driver.find_element(By.CSS_SELECTOR, "[data-agent='7'] button").click()
         page.wait("document.getElementById('detail-title').textContent === 'agent-7'", "the list does not choose")
+        # a picture that somebody has zoomed stays so when cards open and close; Fit brings it back
+        zoom = page.js("return reefDash.graph.cy.zoom()")
+        page.driver.find_element(By.ID, "zoom-in").click()
+        page.driver.find_element(By.ID, "detail-close").click()
+        page.wait("document.getElementById('detail').hidden && reefDash.graph.cy.height() === document.getElementById('graph').clientHeight", "the card does not close")
+        check(page.js("return reefDash.graph.cy.zoom()") > 1.2 * zoom, "closing a card has changed the zoom")
+        page.driver.find_element(By.ID, "zoom-fit").click()
+        check(page.js("return reefDash.graph.cy.zoom()") < 1.1 * zoom, "Fit does not fit")
         page.driver.find_element(By.ID, "log-find").send_keys("came late")
         page.wait("document.querySelectorAll('#log-rows tr').length === 1", "the filter of events does not work")
+        page.driver.find_element(By.ID, "log-find").send_keys("\ue003" * 9)
+        kind = "const kind = document.getElementById('log-kind'); kind.value = arguments[0]; kind.dispatchEvent(new Event('input'));"
+        page.wait("document.querySelectorAll('#log-rows tr').length === 2", "without a filter there are other events")
+        page.js(kind, "distrusted")
+        page.wait("document.querySelectorAll('#log-rows tr').length === 1 && document.querySelector('#log-rows tr').dataset.what === 'distrusted'", "events are not filtered by kind")
         page.driver.find_element(By.ID, "view-matrix").click()
         page.wait("!document.getElementById('matrix').hidden", "no matrix")
+        page.driver.find_element(By.ID, "matrix").send_keys("\ue014")
+        page.wait("document.getElementById('detail-title').textContent === 'agent-0'", "arrow keys do not choose in the matrix")
         page.silent()
+
+
+def check_unknown(reef):
+    """Nobody is marked as malicious where nobody knows who is, and nothing is claimed before somebody was heard."""
+    with Page(reef) as page:
+        line = json.loads(lines.run(10))
+        del line["malicious"]
+        page.put(json.dumps(line, separators=(",", ":")))
+        page.open()
+        page.wait("document.getElementById('verdict').textContent.startsWith('Waiting for the first reports')", "the empty page does not say so")
+        check(page.js("return [...document.querySelectorAll('.chart:not(.blank)')].length") == 0, "empty charts show axes")
+        page.put(*lines.rounds(10, 0, 5))
+        page.wait("document.getElementById('verdict').textContent === 'All agents are trusted by their neighbours.'", "the sentence is wrong when all are trusted")
+        page.put(*lines.rounds(10, 5, 8, attacked=[2]))
+        page.wait("document.getElementById('verdict').textContent === 'Not trusted by their neighbours: agent-2.'", "the sentence does not name who is not trusted")
+        check(page.js("return reefDash.graph.cy.nodes('[?malicious]').length") == 0 and not page.js("return document.body.innerText.includes('malicious')"), "somebody is called malicious")
+        page.process.terminate()
+        page.wait("document.getElementById('state').textContent === 'connection lost' && document.getElementById('verdict').textContent.includes('does not answer')", "a page without its server does not say so")
 
 
 def check_replay(reef):
@@ -252,6 +288,13 @@ def check_thousand(reef):
         times = sorted(page.js("return window.times"))
         page.wait("document.getElementById('tile-distrusted').textContent === '143'", "attackers are not told")
         check(page.js("return document.getElementById('matrix').querySelector('canvas').width > 100"), "no matrix was drawn")
+        # the least trusted come first: the strip on top begins with the colour of no trust, and a click there chooses one of them
+        x, y, colour = page.js("const c = document.querySelector('#matrix canvas'), b = c.getBoundingClientRect(), left = (c.width - (c.height - 12)) / 2 + 3;"
+                               "return [b.left + left * b.width / c.width, b.top + 4, [...c.getContext('2d').getImageData(left, 4, 1, 1).data].slice(0, 3)]")
+        check(f"rgb({', '.join(map(str, colour))})" == page.js("return getComputedStyle(document.querySelector('.bar span')).backgroundColor"), f"the strip begins with {colour}")
+        for kind in ("mousePressed", "mouseReleased"):
+            page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})
+        page.wait("!document.getElementById('detail').hidden && m.agent.distrusted[m.run.names.indexOf(document.getElementById('detail-title').textContent)]", "a click in the matrix does not choose one of them")
         print(f"# 1000 agents, 16000 links, 10 rounds: {len(times)} frames, median {times[len(times) // 2]:.0f} ms, 95 % {times[int(0.95 * len(times))]:.0f} ms, longest {times[-1]:.0f} ms", file=sys.stderr)
         page.silent()
 
@@ -340,6 +383,30 @@ def check_server(reef):
         page.wait("document.title.startsWith('Reef')", "the page does not open any more")
 
 
+# Linear RGB as people see it who lack one kind of cone (Machado, Oliveira and Fernandes 2009, severity 1).
+BLINDNESS = {"none": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+             "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+             "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+             "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900))}
+
+
+def lab(colour, matrix):
+    """CIE L*a*b* of an sRGB colour, as seen through a matrix."""
+    linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+    r, g, b = (min(1, max(0, sum(m * c for m, c in zip(row, linear)))) for row in matrix)
+    x, y, z = (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505, 0.2126 * r + 0.7152 * g + 0.0722 * b, (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089
+    f = [t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in (x, y, z)]
+    return 116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])
+
+
+def check_palette(colours, scheme):
+    """No trust, half and a full share are far apart for all kinds of colour vision; 10 is a clear difference."""
+    for kind, matrix in BLINDNESS.items():
+        none, half, full = (lab(colours[i], matrix) for i in (0, len(colours) // 2, -1))
+        apart = {name: sum((p - q) ** 2 for p, q in zip(a, b)) ** 0.5 for name, a, b in (("none to full", none, full), ("none to half", none, half), ("half to full", half, full))}
+        check(apart["none to full"] > 40 and min(apart.values()) > 15, f"colours of trust, {scheme}, {kind}: {apart}")
+
+
 def check_sight(reef):
     """axe-core finds nothing; light and dark; a phone; reduced motion."""
     axe = os.path.join(os.environ["REEF_PAGE"], "node_modules/axe-core/axe.min.js")
@@ -348,7 +415,7 @@ def check_sight(reef):
     with Page(reef) as page:
         page.put(lines.run(12, malicious=[4]), *lines.rounds(12, 0, 20, attacked=[4]), lines.event(1, "excluded", agent=4, by=3, text="two models for one round"))
         backgrounds = {}
-        for scheme, width in (("light", 1400), ("dark", 1400), ("light", 420)):
+        for scheme, width in (("light", 1400), ("dark", 1400), ("light", 390)):
             page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]})
             page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
             page.open()
@@ -363,6 +430,7 @@ def check_sight(reef):
             page.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": script + "; 0"})
             found = page.driver.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => [v.id, v.help, v.nodes.map((n) => n.html.slice(0, 120))])))")
             check(not found, f"axe-core, {scheme}, {width}: {json.dumps(found, indent=1)}")
+            check_palette([tuple(map(int, re.findall(r"\d+", c))) for c in page.js("return [...document.querySelectorAll('.bar span')].map((s) => getComputedStyle(s).backgroundColor)")], scheme)
         check(backgrounds["light"] != backgrounds["dark"], "light and dark look the same")
         page.driver.find_element(By.ID, "theme").click()
         page.wait("getComputedStyle(document.body).backgroundColor === arguments[0]", "the button does not make it dark", backgrounds["dark"])

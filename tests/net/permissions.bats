@@ -79,8 +79,8 @@ requests() {
     requests | all refused a0.key
 }
 
-@test "an observer hears telemetry and proofs, and says nothing" {
-    printf 'sub reef.t.%s\n' 't.*' 'x.*' | all allowed desk.key
+@test "an observer hears telemetry, proofs and run files, and says nothing" {
+    printf 'sub reef.t.%s\n' 't.*' 'x.*' 'c.>' | all allowed desk.key
     {
         printf 'pub reef.t.%s\n' s.0.5 p.0.1.2 e.0 x.0 t.0 c c.0 c.b.2
         printf 'pub %s\n' _t.1.h8Jx2mQf0LwZr5TkVbN3sY.s.1 foo

@@ -155,12 +155,36 @@ static void test_too_long(void **state)
     rfi_dash_destroy(&dash);
 }
 
+/* The members change again and again: the first line of the run and the latest ones stay, and none is lost. */
+static void test_many_epochs(void **state)
+{
+    enum { LIMIT = 100000, EPOCHS = 500 };
+    rfi_dash *dash = make(LIMIT);
+    char line[1024];
+    (void)state;
+    for (int e = 1; e <= EPOCHS; e++) {
+        (void)snprintf(line, sizeof line, "{\"type\":\"run\",\"time\":%d,\"epoch\":%d,\"filling\":\"%0800d\"}", e, e,
+                       0);
+        assert_true(put(dash, line));
+        put_status(dash, 1, e);
+        assert_true(rfi_dash_bytes(dash) <= LIMIT);
+    }
+    char *text = read_all(dash, 4096);
+    assert_non_null(strstr(text, "\"epoch\":1,"));
+    assert_null(strstr(text, "\"epoch\":2,"));
+    assert_non_null(strstr(text, "\"epoch\":499,"));
+    assert_non_null(strstr(text, "\"epoch\":500,"));
+    assert_int_equal(rfi_dash_lost(dash), 0);
+    free(text);
+    rfi_dash_destroy(&dash);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_a_line),    cmocka_unit_test(test_reader_gets_all_in_order),
         cmocka_unit_test(test_memory_is_bounded), cmocka_unit_test(test_slow_reader),
-        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_too_long),          cmocka_unit_test(test_many_epochs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

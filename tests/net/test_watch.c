@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { AGENTS = 5, LINES = 1 << 16 };
 
@@ -19,48 +20,78 @@ enum { AGENTS = 5, LINES = 1 << 16 };
 typedef struct world {
     scratch folder;
     rfi_runfile file;
-    rfi_secret secrets[AGENTS];
+    rfi_runfile next;        /* of the second epoch: agent 3 leaves, agent 5 joins */
+    const rfi_runfile *told; /* the one that agents work by: file or next */
+    rfi_secret secrets[AGENTS + 1];
+    char boss[SCRATCH_PATH], run[SCRATCH_PATH];
+    char heads[REEF_NET_KEYS_SIZE]; /* lines of the coordinator, */
+    char agents[4096];              /* of agents, */
+    char eyes[REEF_NET_KEYS_SIZE];  /* and the observer's login */
     rfi_dash *dash;
     rfi_watch *watch;
     char lines[LINES];
 } world;
 
-static void write_run(world *w, char *run, char *key)
+/* Makes keys of everybody. */
+static void enrol(world *w, char *key)
 {
-    char boss[SCRATCH_PATH];
     char path[SCRATCH_PATH];
     char keys[REEF_NET_KEYS_SIZE];
     char name[16];
-    char text[4096];
-    assert_int_equal(reef_net_key_make(scratch_path(&w->folder, "boss", boss), keys, NULL), REEF_OK);
-    int length = snprintf(text, sizeof text,
-                          "reef: 1\nrun: t\nid: 000102030405060708090a0b0c0d0e0f\ncoordinator: %.*s\ngraph: complete\n"
-                          "rule: mean\nmalicious: 0.2\nmodel: {count: 2, type: f64}\n"
-                          "brokers: [\"nats://127.0.0.1:1\"]\nagents:\n",
-                          (int)strcspn(keys, " "), keys);
-    for (int k = 0; k < AGENTS; k++) {
+    size_t length = 0;
+    assert_int_equal(reef_net_key_make(scratch_path(&w->folder, "boss", w->boss), w->heads, NULL), REEF_OK);
+    w->heads[strcspn(w->heads, " ")] = '\0';
+    for (int k = 0; k <= AGENTS; k++) {
         (void)snprintf(name, sizeof name, "key-%d", k);
         assert_int_equal(reef_net_key_make(scratch_path(&w->folder, name, path), keys, NULL), REEF_OK);
         assert_int_equal(rfi_secret_read(path, &w->secrets[k], NULL), REEF_OK);
-        length += snprintf(text + length, sizeof text - (size_t)length, "  agent-%d: \"%s\"\n", k, keys);
+        length += (size_t)snprintf(w->agents + length, sizeof w->agents - length, "  agent-%d: \"%s\"\n", k, keys);
     }
-    assert_int_equal(reef_net_key_make(scratch_path(&w->folder, "eyes", key), keys, NULL), REEF_OK);
-    length += snprintf(text + length, sizeof text - (size_t)length, "observers:\n  eyes: \"%s\"\n",
-                       keys + strcspn(keys, " ") + 1);
+    assert_int_equal(reef_net_key_make(scratch_path(&w->folder, "eyes", key), w->eyes, NULL), REEF_OK);
+}
+
+/* Signs a run file of the first or the second epoch. */
+static void sign_run(const world *w, const char *boss, int epoch, const char *name, char *run)
+{
+    char path[SCRATCH_PATH];
+    char text[8192];
+    char agents[4096];
+    (void)snprintf(agents, sizeof agents, "%s", w->agents);
+    if (epoch == 1) {
+        *strstr(agents, "  agent-5: ") = '\0';
+    } else { /* as long as before, so that the rest stays where it is */
+        char *three = strstr(agents, "  agent-3: ") + strlen("  agent-3: ");
+        char *end = strchr(three, '\n');
+        memset(three, ' ', (size_t)(end - three));
+        memcpy(three, "removed", strlen("removed"));
+    }
+    int length = snprintf(text, sizeof text,
+                          "reef: 1\nrun: t\nid: 000102030405060708090a0b0c0d0e0f\ncoordinator: %s\ngraph: complete\n"
+                          "rule: mean\nmalicious: 0.2\nmodel: {count: 2, type: f64}\nepoch: %d\nfrom: %d\n"
+                          "brokers: [\"nats://127.0.0.1:1\"]\nagents:\n%sobservers:\n  eyes: \"%s\"\n",
+                          w->heads, epoch, 100 * (epoch - 1), agents, w->eyes + strcspn(w->eyes, " ") + 1);
     (void)scratch_file(&w->folder, "draft", text, (size_t)length, path);
-    assert_int_equal(reef_net_sign(path, boss, scratch_path(&w->folder, "run", run), NULL), REEF_OK);
-    assert_int_equal(rfi_runfile_load(NULL, run, &w->file, NULL), REEF_OK);
+    (void)remove(scratch_path(&w->folder, name, run));
+    reef_error error = {REEF_OK, ""};
+    reef_status status =
+        epoch == 1 ? reef_net_sign(path, boss, run, &error) : reef_net_sign_after(path, boss, w->run, 1, run, &error);
+    CHECK(status == REEF_OK, "%s", error.text);
 }
 
 static void open_world(world *w)
 {
-    char run[SCRATCH_PATH];
+    char path[SCRATCH_PATH];
     char key[SCRATCH_PATH];
     reef_error error = {REEF_OK, ""};
     scratch_open(&w->folder);
-    write_run(w, run, key);
+    enrol(w, key);
+    sign_run(w, w->boss, 1, "run", w->run);
+    sign_run(w, w->boss, 2, "next", path);
+    assert_int_equal(rfi_runfile_load(NULL, w->run, &w->file, NULL), REEF_OK);
+    CHECK(rfi_runfile_load(NULL, path, &w->next, &error) == REEF_OK, "%s", error.text);
+    w->told = &w->file;
     assert_int_equal(rfi_dash_create(&w->dash, 0, NULL, NULL), REEF_OK);
-    const rfi_watch_setup setup = {.run_file = run, .key = key, .dash = w->dash};
+    const rfi_watch_setup setup = {.run_file = w->run, .key = key, .dash = w->dash};
     CHECK(rfi_watch_open(&w->watch, &setup, &error) == REEF_OK, "%s", error.text);
 }
 
@@ -69,13 +100,14 @@ static void close_world(world *w)
     rfi_watch_close(&w->watch);
     rfi_dash_destroy(&w->dash);
     rfi_runfile_free(&w->file);
+    rfi_runfile_free(&w->next);
     scratch_close(&w->folder);
 }
 
 static rfi_head head_of(const world *w, uint32_t agent)
 {
-    rfi_head head = {.epoch = 1, .agent = agent, .boot = 7};
-    memcpy(head.run, w->file.hash, sizeof head.run);
+    rfi_head head = {.epoch = (uint32_t)w->told->terms.epoch, .agent = agent, .boot = 7};
+    memcpy(head.run, w->told->hash, sizeof head.run);
     memcpy(head.key, w->secrets[agent].identity.public_key, sizeof head.key);
     return head;
 }
@@ -143,6 +175,17 @@ static int told(world *w, const char *what, int agent)
     return count;
 }
 
+/* How often a text is in the lines. */
+static int found(world *w, const char *sought)
+{
+    int count = 0;
+    (void)told(w, "nothing", 0); /* reads them */
+    for (const char *at = w->lines; (at = strstr(at, sought)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
 /* One agent that says that others are excluded has neither that shown nor keeps a proof from being shown. */
 static void few_accusers_are_not_believed(void **state)
 {
@@ -158,12 +201,131 @@ static void few_accusers_are_not_believed(void **state)
     prove(&w, 1, 4);
     prove(&w, 1, 2);
     assert_int_equal(told(&w, "proof", 1), 1);
+    assert_int_equal(found(&w, "it has signed two models for round 0, with the marks "), 1);
     accuse(&w, 0, 1, "3");
     assert_int_equal(told(&w, "excluded", 3), 0); /* two of four */
     accuse(&w, 2, 1, "13");
     accuse(&w, 1, 1, "3");
     assert_int_equal(told(&w, "excluded", 3), 1);
     assert_int_equal(told(&w, "excluded", 1), 0); /* the proof was there */
+    close_world(&w);
+}
+
+static void rest_a_tenth(void)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+static void hear_file(const world *w, const char *subject, const char *path)
+{
+    static char bytes[1 << 16];
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    rfi_watch_hear(w->watch, subject, (const unsigned char *)bytes, size);
+}
+
+/* Agents 0 to count - 1 report, each under its own round. */
+static void report(const world *w, uint32_t count, uint64_t round)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        accuse(w, k, round, "");
+    }
+}
+
+/* A file from the network, and the epoch begins for the page when it does for most: not before, whoever says so, and once. */
+static void next_epoch_from_the_network(void **state)
+{
+    (void)state;
+    static world w;
+    char path[SCRATCH_PATH];
+    char key[REEF_NET_KEYS_SIZE];
+    char mallory[SCRATCH_PATH];
+    open_world(&w);
+    assert_int_equal(found(&w, "{\"type\":\"run\",\"time\":0,\"version\":1,\"epoch\":1,"), 1);
+    report(&w, AGENTS, 1);
+    assert_int_equal(reef_net_key_make(scratch_path(&w.folder, "mallory", mallory), key, NULL), REEF_OK);
+    key[strcspn(key, " ")] = '\0';
+    char boss[REEF_NET_KEYS_SIZE];
+    (void)snprintf(boss, sizeof boss, "%s", w.heads);
+    (void)snprintf(w.heads, sizeof w.heads, "%s", key);
+    sign_run(&w, mallory, 1, "theirs", path);
+    (void)snprintf(w.heads, sizeof w.heads, "%s", boss);
+    hear_file(&w, "reef.t.c.4", path);  /* of another coordinator */
+    hear_file(&w, "reef.t.c.4", w.run); /* of this epoch */
+    w.told = &w.next;
+    report(&w, 3, 101); /* a majority, but the file is not known: nothing of it is shown but that it is missing */
+    rfi_watch_tend(w.watch);
+    rfi_watch_tend(w.watch);
+    assert_int_equal(found(&w, "agents work by epoch 2"), 1);
+    assert_int_equal(found(&w, "\"epoch\":2"), 0);
+    hear_file(&w, "reef.t.c.1", scratch_path(&w.folder, "next", path));
+    rfi_watch_tend(w.watch);
+    assert_int_equal(found(&w, "\"epoch\":2"), 1);
+    assert_int_equal(found(&w, "\"removed\":[3]"), 1);
+    assert_int_equal(told(&w, "removed", 3), 1);
+    assert_int_equal(told(&w, "added", 5), 1);
+    int before = found(&w, "\"type\":\"status\"");
+    accuse(&w, 5, 103, ""); /* the new one is heard */
+    accuse(&w, 3, 103, ""); /* who was removed is not, */
+    w.told = &w.file;
+    accuse(&w, 4, 100, ""); /* nor who is still in the epoch before */
+    assert_int_equal(found(&w, "\"type\":\"status\""), before + 1);
+    rfi_watch_tend(w.watch);
+    assert_int_equal(found(&w, "\"epoch\":2"), 1);
+    close_world(&w);
+}
+
+/* The broker's copy; and few agents that are ahead, or say so, do not turn the page. Their own words are shown all the same. */
+static void few_do_not_begin_an_epoch(void **state)
+{
+    (void)state;
+    static world w;
+    char path[SCRATCH_PATH];
+    open_world(&w);
+    report(&w, AGENTS, 1);
+    hear_file(&w, "reef.t.c.b.2", scratch_path(&w.folder, "next", path));
+    w.told = &w.next;
+    int before = found(&w, "\"type\":\"status\"");
+    report(&w, 2, 101);
+    rfi_watch_tend(w.watch);
+    assert_int_equal(found(&w, "\"epoch\":2"), 0);
+    assert_int_equal(found(&w, "\"type\":\"status\""), before + 2);
+    prove(&w, 1, 2); /* a proof of the epoch to come counts */
+    assert_int_equal(told(&w, "proof", 1), 1);
+    accuse(&w, 2, 101, "");
+    rfi_watch_tend(w.watch);
+    assert_int_equal(found(&w, "\"epoch\":2"), 1);
+    prove(&w, 1, 4); /* it is still known */
+    assert_int_equal(told(&w, "proof", 1), 1);
+    close_world(&w);
+}
+
+/* The next file in place of the first one; a file of no use there is told. */
+static void next_epoch_by_hand(void **state)
+{
+    (void)state;
+    enum { TENTHS = 300 };
+    static world w;
+    char path[SCRATCH_PATH];
+    open_world(&w);
+    report(&w, AGENTS, 1);
+    (void)scratch_file(&w.folder, "bad", "no run file\n", 12, path);
+    assert_int_equal(rename(path, w.run), 0);
+    for (int i = 0; i < TENTHS && !found(&w, "not signed by the coordinator"); i++) {
+        rest_a_tenth();
+        rfi_watch_tend(w.watch);
+    }
+    assert_int_equal(found(&w, "not signed by the coordinator"), 1);
+    assert_int_equal(rename(scratch_path(&w.folder, "next", path), w.run), 0);
+    w.told = &w.next;
+    for (int i = 0; i < TENTHS && !found(&w, "\"epoch\":2"); i++) {
+        rest_a_tenth();
+        report(&w, AGENTS, 101 + (uint64_t)i);
+        rfi_watch_tend(w.watch);
+    }
+    assert_int_equal(found(&w, "\"epoch\":2"), 1);
     close_world(&w);
 }
 
@@ -174,6 +336,9 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_accusers_are_not_believed),
+        cmocka_unit_test(next_epoch_from_the_network),
+        cmocka_unit_test(few_do_not_begin_an_epoch),
+        cmocka_unit_test(next_epoch_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,19 +33,20 @@ export function timeUnit(seconds) {
 const font = "11px system-ui, sans-serif";
 const axis = (label) => ({ stroke: style("--soft"), grid: { stroke: style("--grid"), width: 1 }, ticks: { show: false }, font, label, labelFont: font, labelSize: 16, labelGap: 0, gap: 4 });
 
-/** A chart whose series are { label, colour, width, dash }, those without a label being the edges of bands; bands are pairs of their places with a fill. */
+/** A chart whose series are { label, colour, width, dash, steps }, those without a label being the edges of bands; bands are pairs of their places with a fill. */
 export class Chart {
   constructor(box, series, { bands = [], scale = {}, height = 205, unit = "" } = {}) {
     Object.assign(this, { box, series, bands, scale, height, unit });
     this.data = [[], ...series.map(() => [])];
     this.empty = new Set();
+    this.box.classList.add("blank");
     this.make();
   }
 
   make() {
     this.plot?.destroy();
     this.box.replaceChildren(this.legend());
-    const line = (s) => ({ stroke: style(s.colour), width: s.width ?? 2, dash: s.dash, points: { show: false }, spanGaps: true });
+    const line = (s) => ({ stroke: style(s.colour), width: s.width ?? 2, dash: s.dash, points: { show: false }, spanGaps: true, ...(s.steps ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}) });
     this.plot = new uPlot({
       width: Math.max(120, this.box.clientWidth), height: this.height, padding: [8, 8, 0, 0],
       legend: { show: false }, cursor: { drag: { x: true, y: false } },
@@ -77,6 +78,7 @@ export class Chart {
   set(data, unit = this.unit) {
     this.data = data.map((column) => column.map((v) => (Number.isFinite(v) ? v : null)));
     const empty = new Set(this.series.map((_, i) => i).filter((i) => this.series[i].optional && this.data[i + 1].every((v) => v === null)));
+    this.box.classList.toggle("blank", this.data.slice(1).every((column) => column.every((v) => v === null)));
     const same = unit === this.unit && empty.size === this.empty.size;
     this.unit = unit;
     this.empty = empty;

@@ -13,6 +13,7 @@ export class Graph {
     this.cy = null;
     this.shown = -1;
     this.chosen = -1;
+    this.held = false; // somebody has moved or zoomed the picture: it stays as it is
   }
 
   sheet() {
@@ -35,13 +36,21 @@ export class Graph {
     ];
   }
 
-  /** In a circle up to 24 agents and where links are many, otherwise as the links pull: the same picture every time. */
+  /** The area of a node grows with the weight that its receivers give it. */
+  sizes(model) {
+    const weight = model.outgoing.map((list) => list.reduce((sum, i) => sum + model.edges.weight[i], 0));
+    const mean = weight.reduce((sum, w) => sum + w, 0) / model.n || 1;
+    return weight.map((w) => this.size * Math.max(0.7, Math.min(1.3, Math.sqrt(w / mean))));
+  }
+
+  /** In a circle up to 40 agents and where links are many, otherwise as the links pull: the same picture every time. */
   positions(model) {
     const dense = model.edges.count > 0.4 * model.n * (model.n - 1);
-    this.round = model.n <= 24 || dense;
+    this.round = model.n <= NAMED || dense;
     const angle = (k) => (2 * Math.PI * k) / model.n - Math.PI / 2;
-    const radius = Math.max(190, (model.n * this.size) / 4);
-    return this.round ? model.run.names.map((_, k) => ({ x: radius * Math.cos(angle(k)), y: radius * Math.sin(angle(k)) })) : spread(model, 3 * this.size);
+    const room = 0.5 * Math.min(this.box.clientWidth - 190, this.box.clientHeight - 80); // beside the names
+    const radius = Math.max(room, (model.n * this.size) / 4);
+    return this.round ? model.run.names.map((_, k) => ({ x: radius * Math.cos(angle(k)), y: radius * Math.sin(angle(k)) })) : spread(model, 2.1 * this.size);
   }
 
   /** Names stand outwards, where there are the fewest links. */
@@ -60,8 +69,9 @@ export class Graph {
     this.size = model.n <= 12 ? 36 : model.n <= 40 ? 28 : model.n <= 100 ? 17 : 11;
     this.named = model.n <= NAMED;
     const at = this.positions(model);
+    const size = this.sizes(model);
     const nodes = model.run.names.map((name, k) => ({ group: "nodes", position: at[k], data: { id: `n${k}`, k, name, label: this.named || model.isMalicious(k) ? name : "", malicious: model.isMalicious(k),
-      colour: css(-1), size: this.size, large: 1.25 * this.size, condition: "", ...this.label(at[k]) } }));
+      colour: css(-1), size: size[k], large: 1.25 * size[k], condition: "", ...this.label(at[k]) } }));
     this.pairs = this.links(model);
     const edges = this.pairs.map((p, i) => ({ group: "edges", data: { id: `e${i}`, source: `n${p.from}`, target: `n${p.to}`, colour: css(-1), width: 1, opacity: 0.3, refused: false } }));
     this.cy = cytoscape({ container: this.box, elements: [...nodes, ...edges], style: this.sheet(), layout: { name: "preset", padding: 18 }, minZoom: 0.1, maxZoom: 5,
@@ -75,6 +85,8 @@ export class Graph {
   }
 
   listen() {
+    this.held = false;
+    this.cy.on("scrollzoom pinchzoom dragpan", () => { this.held = true; });
     this.cy.on("tap", "node", (event) => this.onChoose(event.target.data("k")));
     this.cy.on("tap", (event) => event.target === this.cy && this.onChoose(-1));
     this.cy.on("mouseover", "node", (event) => {
@@ -160,12 +172,13 @@ export class Graph {
 
   zoom(factor) {
     const centre = { x: this.box.clientWidth / 2, y: this.box.clientHeight / 2 };
-    if (factor === 0) this.cy?.fit(undefined, 18);
-    else this.cy?.zoom({ level: this.cy.zoom() * factor, renderedPosition: centre });
+    this.held = factor !== 0;
+    if (this.held) this.cy?.zoom({ level: this.cy.zoom() * factor, renderedPosition: centre });
+    else this.cy?.fit(undefined, 18);
   }
 
   resize() {
     this.cy?.resize();
-    this.cy?.fit(undefined, 18);
+    if (!this.held) this.cy?.fit(undefined, 18);
   }
 }

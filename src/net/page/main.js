@@ -10,6 +10,7 @@ const GRAPH_MOST = 200;
 const LIST_MOST = 60;
 const LOG_MOST = 150;
 const PERIOD = 250; // ms between drawings
+const PATIENCE = 15000; // ms until an empty page asks why
 
 const $ = (id) => document.getElementById(id);
 const page = { model: new Model(), view: "", chosen: -1, dirty: true, drawn: 0, replaying: false, settled: false, frames: 0 };
@@ -34,6 +35,7 @@ const duration = (x) => {
   const [unit, factor] = timeUnit(x);
   return Number.isFinite(x) ? `${show(x * factor)} ${unit}` : "–";
 };
+const tenth = (x) => Math.round(10 * x) / 10;
 const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2) : "–");
 const percent = (x) => (Number.isFinite(x) ? `${show(100 * x, 3)} %` : "–");
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
@@ -78,7 +80,7 @@ function drawTop(m) {
 function verdict(m) {
   const all = m.run.names.map((_, k) => k).filter((k) => !m.run.removed.has(k));
   const bad = all.filter((k) => m.agent.distrusted[k]);
-  if (!m.heard) return ["wait", "", "Waiting for the first reports of agents…"];
+  if (!m.heard) return ["wait", "", performance.now() > PATIENCE && !page.replaying ? "No agent has been heard yet. Are its broker and its agents running?" : "Waiting for the first reports of agents…"];
   if (!all.some((k) => !Number.isNaN(m.agent.trust[k]))) return ["wait", "", "No models have been combined yet."];
   if (!m.run.malicious) return bad.length ? ["bad", `Not trusted by their neighbours: ${names(m, bad)}.`, ""] : ["good", "", "All agents are trusted by their neighbours."];
   const marked = all.filter((k) => m.isMalicious(k));
@@ -86,16 +88,19 @@ function verdict(m) {
   const wronged = bad.filter((k) => !m.isMalicious(k));
   const also = wronged.length ? ` Honest, but not trusted: ${names(m, wronged)}.` : "";
   if (!marked.length) return wronged.length ? ["bad", "", also.trim()] : ["good", "", "Nobody is malicious, and everybody is trusted."];
-  const tolerated = marked.length === 1 ? "The malicious agent is" : `The ${marked.length} malicious agents are`;
-  if (!found.length) return ["good", "", `${tolerated} trusted so far.${also}`];
-  const who = found.length === marked.length ? (marked.length === 1 ? "The malicious agent is found out" : `All ${marked.length} malicious agents are found out`) : `${found.length} of ${marked.length} malicious agents are found out`;
+  if (marked.every((k) => Number.isNaN(m.agent.trust[k]))) return [also ? "bad" : "good", "", `No model of a malicious agent has been combined.${also}`];
+  if (!found.length) return [also ? "bad" : "good", "", `${marked.length === 1 ? "The malicious agent is" : `All ${marked.length} malicious agents are`} still trusted.${also}`];
+  const some = found.length === 1 ? "agent has" : "agents have";
+  const who = found.length < marked.length ? `${found.length} of ${marked.length} malicious agents found out`
+    : `${marked.length === 1 ? "The" : marked.length === 2 ? "Both" : `All ${marked.length}`} malicious ${some} been found out`;
   return [wronged.length ? "bad" : "found", `${who}:`, ` ${names(m, found)}. ${wronged.length ? also.trim() : "No honest agent is distrusted."}`];
 }
 
 function drawVerdict(m) {
-  const [tone, strong, rest] = verdict(m);
+  const [tone, strong, words] = verdict(m);
+  const rest = page.lost ? `${words} This is what was last seen: reef dash does not answer.` : words;
   if ($("verdict").textContent === strong + rest) return;
-  $("verdict").dataset.tone = tone;
+  $("verdict").dataset.tone = page.lost ? "wait" : tone;
   const line = element("span");
   if (strong) line.append(element("b", strong));
   line.append(rest);
@@ -175,8 +180,7 @@ function facts(m, k) {
     ["Round", a.round[k] < 0 ? "–" : String(a.round[k])],
     ["Rounds combined", count(a.combined[k])],
     ["Rounds alone", count(a.alone[k])],
-    ["Rounds idle", count(a.idle[k])],
-    ["Rounds skipped", count(a.skipped[k])],
+    ["Idle / skipped", `${count(a.idle[k])} / ${count(a.skipped[k])}`],
     ["Weight heard", percent(a.weight[k])],
     [metricTitle(m.run.metric) || "Metric", metricText(m.run.metric, a.metric[k])],
     ["Received", bytes(a.received[k])],
@@ -191,7 +195,7 @@ function whyText(m, k) {
   if (a.excluded[k]) return "Excluded: a proof shows that it signed two models for one round.";
   if (Number.isNaN(a.trust[k])) return "Nobody has combined a model of it yet.";
   const why = m.whyNot(k);
-  if (a.trust[k] < 0.5) return why ? `Not trusted: ${why}` : "Not trusted: most neighbours gave its model little or no weight.";
+  if (a.trust[k] < 0.5) return why ? `Not trusted. ${why[0].toUpperCase()}${why.slice(1)}.` : "Not trusted: most neighbours gave its model little or no weight.";
   return "Trusted: most neighbours give it its share.";
 }
 
@@ -251,7 +255,7 @@ function makeCharts() {
   charts.presence = new Chart($("chart-presence"), [
     { label: "fresh", colour: "--a" }, { label: "old", colour: "--c", dash: [5, 3] }, { label: "missing", colour: "--b" },
   ], { scale: { range: () => [0, 103] }, unit: "% of models" });
-  charts.trust = new Chart($("chart-trust"), [{ label: "median", colour: "--a" }, { label: "fair share", colour: "--soft", width: 1, dash: [4, 4] }],
+  charts.trust = new Chart($("chart-trust"), [{ label: "median", colour: "--a", steps: true }, { label: "fair share", colour: "--soft", width: 1, dash: [4, 4] }],
     { scale: { range: (_, low, high) => [0, Math.max(1.1, high * 1.05)] }, height: 145 });
 }
 
@@ -283,7 +287,7 @@ function drawCharts(m) {
     : Number.isFinite(scores.at(-1)) ? `Network: ${metricText(name, scores.at(-1) / factor)}` : "Agents have not reported a metric yet.");
   put("times-hint", h.pace.length > 1 ? `The last rounds took ${duration(h.pace.at(-1))} each; medians over agents.` : "No round is over yet.");
   const here = h.presence.at(-1);
-  put("presence-hint", here && Number.isFinite(here[0]) ? `Last round: ${show(here[0])} % fresh, ${show(here[1])} % old, ${show(here[2])} % missing.` : "No models have been combined yet.");
+  put("presence-hint", here && Number.isFinite(here[0]) ? `Last round: ${tenth(here[0])} % fresh, ${tenth(here[1])} % old, ${tenth(here[2])} % missing.` : "No models have been combined yet.");
 }
 
 // ---- events ----
@@ -408,6 +412,7 @@ function onKey(event) {
 function draw(now) {
   page.frames++;
   requestAnimationFrame(draw);
+  if (!page.model.heard && now - page.drawn > 1000) page.dirty = true; // the hint of an empty page
   if (!page.dirty || (now - page.drawn < PERIOD && !page.now)) return;
   const m = page.model;
   page.dirty = page.now = false;

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { TOKENS = 6 }; /* of an agent that was not heard yet */
-
 /* ---- what was seen ---- */
 
 static reef_status take_rooms(rfi_view *v, reef_error *error)
@@ -23,7 +21,7 @@ static reef_status take_rooms(rfi_view *v, reef_error *error)
     memset(v->accusations, 0, ((size_t)csr.start[agents] + 1) * sizeof *v->accusations);
     memset(v->counters, 0, ((size_t)csr.start[agents] + 1) * sizeof *v->counters);
     for (ptrdiff_t k = 0; k < agents; k++) {
-        v->sights[k] = (rfi_sight){.bucket = {.tokens = TOKENS},
+        v->sights[k] = (rfi_sight){.bucket = {.tokens = RFI_BUCKET_MOST},
                                    .epoch = v->file.terms.epoch,
                                    .refused = v->counters + csr.start[k],
                                    .accused = v->accusations + csr.start[k]};

@@ -209,10 +209,12 @@ static reef_status read_files(rfi_watch *w, const rfi_watch_setup *s, rfi_runfil
         status = rfi_secret_read(s->key, &w->secret, error);
     }
     if (status == REEF_OK && !is_observer(w, file)) {
-        status = rfi_fail(
-            error, REEF_E_ARG,
-            "%.100s is not the key of an observer of run %s: add its login U... to `observers:` before signing", s->key,
-            file->run);
+        char login[RFI_KEY_TEXT];
+        rfi_key_print(login, RFI_LETTER_LOGIN, w->secret.login.public_key);
+        status = rfi_fail(error, REEF_E_ARG,
+                          "%.100s is not the key of an observer of run %s: its coordinator must add "
+                          "`observers: {NAME: \"%s\"}` to the run file and sign it",
+                          s->key, file->run, login);
     }
     return status;
 }
@@ -243,6 +245,7 @@ reef_status rfi_watch_open(rfi_watch **watch, const rfi_watch_setup *setup, reef
     w->run_file = setup->run_file;
     w->authority = setup->authority;
     w->began = rfi_now();
+    w->broker.tokens = RFI_BUCKET_MOST;
     (void)stat(w->run_file, &w->later.seen);
     reef_status status = open_view(w, setup, error);
     if (status == REEF_OK) {
