@@ -62,7 +62,7 @@ typedef struct rfi_turns {
     const unsigned char *shift; /* 0..63 per group */
 } rfi_turns;
 /* Numbers of the rows' type that `residual` needs to work with. */
-#define RFI_RESIDUAL_ROOM(n) ((n) * (3 * RFI_SKETCH_GROUP + RFI_SKETCH_LANES))
+#define RFI_RESIDUAL_ROOM(n) ((n) * (2 * RFI_SKETCH_GROUP + 3 * RFI_SKETCH_LANES))
 
 /* Each returns the number of hard coordinates. */
 typedef struct reef_kernels {

@@ -8,6 +8,7 @@
 
 typedef struct powers {
     vec p[6];       /* sums of a u^j over the active values, j = 0..5 */
+    vec products;   /* sum of (a b)^2 over pairs: what p[4] still has too much of, halved */
     vec inside[2];  /* greatest active |u| below and above the median */
     vec outside[2]; /* least inactive |u| */
     mask rejects;   /* lanes with inactive values */
@@ -17,21 +18,26 @@ KERNEL powers no_powers(void)
 {
     enum { FAR_OUT = 4 }; /* beyond any t that is accepted */
     vec zero = v_set(0);
-    return (powers){{zero, zero, zero, zero, zero, zero}, {zero, zero}, {v_set(FAR_OUT), v_set(FAR_OUT)}, m_first(0)};
+    return (powers){
+        {zero, zero, zero, zero, zero, zero}, zero, {zero, zero}, {v_set(FAR_OUT), v_set(FAR_OUT)}, m_first(0)};
 }
 
-/* -a and b, a value from the lower and one from the upper end: their odd powers nearly cancel, so that the sums stay small and exact. */
-KERNEL void add_powers(vec *p, vec a, vec b)
+/* -a and b, a value from the lower and one from the upper end: their odd powers nearly cancel, so that the sums stay small and exact. With
+ * e = b - a, f = a b and g = a^2 + b^2 = e^2 + 2 f:  b^3 - a^3 = e (g + f),  a^4 + b^4 = g^2 - 2 f^2,  b^5 - a^5 = e (g (g + f) - f^2). */
+KERNEL void add_powers(powers *sums, vec a, vec b)
 {
-    vec aa = v_mul(a, a);
-    vec bb = v_mul(b, b);
-    vec aaa = v_mul(aa, a);
-    vec bbb = v_mul(bb, b);
-    p[1] = v_add(p[1], v_sub(b, a));
-    p[2] = v_add(p[2], v_add(aa, bb));
-    p[3] = v_add(p[3], v_sub(bbb, aaa));
-    p[4] = v_fma(bb, bb, v_fma(aa, aa, p[4]));
-    p[5] = v_fma(bbb, bb, v_fnma(aaa, aa, p[5]));
+    vec *p = sums->p;
+    vec e = v_sub(b, a);
+    vec f = v_mul(a, b);
+    vec g = v_fma(e, e, v_add(f, f));
+    vec h = v_add(g, f);
+    vec ff = v_mul(f, f);
+    p[1] = v_add(p[1], e);
+    p[2] = v_add(p[2], g);
+    p[3] = v_fma(e, h, p[3]);
+    p[4] = v_fma(g, g, p[4]);
+    p[5] = v_fnma(e, v_fnma(g, h, ff), p[5]);
+    sums->products = v_add(sums->products, ff);
 }
 
 /* |u| where it is active, else 0; notes the edges of the active values. side: 0 below the median, 1 above. */
@@ -71,16 +77,16 @@ KERNEL void add_masked(powers *sums, value_pair pair, value_pair edges)
 {
     vec a = active_part(sums, pair.a, v_less(pair.a, edges.a), 0);
     vec b = active_part(sums, pair.b, v_less(pair.b, edges.b), 1);
-    add_powers(sums->p, a, b);
+    add_powers(sums, a, b);
 }
 
-/* Of a sorted column with equal weights, of the values that are active at t, from both ends inwards; once all lanes are active no masks
+/* Of a sorted column with equal weights, of the values that are active at 0, from both ends inwards; once all lanes are active no masks
  * are needed, only the edges are noted once more. Always the same order of additions, whatever the other lanes do. The middle of an odd
  * number is the median: 0. */
-KERNEL powers powers_of_column(const vec *column, ptrdiff_t n, const mest_lanes *q, vec t)
+KERNEL powers powers_of_column(const vec *column, ptrdiff_t n, const mest_lanes *q)
 {
     powers sums = no_powers();
-    value_pair edges = edges_at(t);
+    value_pair edges = edges_at(v_set(0));
     vec half = v_mul(q->m0.half, q->inverse);
     ptrdiff_t pairs = n / 2;
     ptrdiff_t i = 0;
@@ -94,13 +100,14 @@ KERNEL powers powers_of_column(const vec *column, ptrdiff_t n, const mest_lanes 
     sums.p[0] = v_add(sums.p[0], v_set((real)(n - 2 * i)));
     for (; i < pairs; i++) {
         pair = pair_at(column, n, i, q, half);
-        add_powers(sums.p, pair.a, pair.b);
+        add_powers(&sums, pair.a, pair.b);
     }
+    sums.p[4] = v_fnma(v_set(2), sums.products, sums.p[4]);
     sums.rejects = v_less(sums.p[0], v_set((real)n));
     return sums;
 }
 
-/* The same at t = 0 for a constant n of at least 4, without loops. */
+/* The same for a constant n of at least 4, without loops. */
 KERNEL powers powers_of_short_column(const vec *column, ptrdiff_t n, const mest_lanes *q)
 {
     powers sums = no_powers();
@@ -115,7 +122,7 @@ KERNEL powers powers_of_short_column(const vec *column, ptrdiff_t n, const mest_
         UNROLL
         for (ptrdiff_t i = 1; i < n / 2; i++) {
             pair = pair_at(column, n, i, q, half);
-            add_powers(sums.p, pair.a, pair.b);
+            add_powers(&sums, pair.a, pair.b);
         }
     } else {
         UNROLL
@@ -124,6 +131,7 @@ KERNEL powers powers_of_short_column(const vec *column, ptrdiff_t n, const mest_
         }
         sums.p[0] = v_add(sums.p[0], v_set((real)(n % 2)));
     }
+    sums.p[4] = v_fnma(v_set(2), sums.products, sums.p[4]);
     sums.rejects = v_less(sums.p[0], v_set((real)n));
     return sums;
 }
@@ -270,16 +278,85 @@ KERNEL mask promising(const quintic *f, const mest_limits *limits)
     return m_and(f->healthy, v_less(v_abs(f->t), limits->longest));
 }
 
-/* The second try, from t on. */
-static __attribute__((noinline)) void try_again(const vec *column, ptrdiff_t n, const mest_lanes *q,
-                                                const mest_limits *limits, vec t, quintic *f)
+/* ---- the second try, from t on ----
+ *
+ * The sums need not be made again: only the values that are active at t and were not at 0, or the other way round, are added or taken
+ * away. In a sorted column they are among the outermost. */
+
+/* |u| of place i from the lower (0) or the upper (1) end. */
+KERNEL vec size_at(const vec *column, ptrdiff_t n, ptrdiff_t i, int side, const mest_lanes *q, vec half)
 {
-    powers sums = powers_of_column(column, n, q, t);
-    quintic_of(f, &sums, limits);
+    vec away = side ? v_sub(column[n - 1 - i], q->m0.upper) : v_sub(q->m0.lower, column[i]);
+    return v_fma(away, q->inverse, half);
+}
+
+/* Powers of one value that is new (sign 1), gone (-1, and size as it is) or neither (0 and 0). */
+KERNEL void move_value(vec *p, vec size, vec sign, int side)
+{
+    vec power = sign;
+    for (int j = 0; j < 6; j++) {
+        p[j] = j % 2 && !side ? v_sub(p[j], power) : v_add(p[j], power);
+        power = v_mul(power, size);
+    }
+}
+
+/* One end of a column, from outside inwards as long as something is inactive at 0 or at t. Returns how many values are gone. */
+KERNEL vec move_side(powers *moved, const vec *column, ptrdiff_t n, const mest_lanes *q, vec edge, int side)
+{
+    vec zero = v_set(0);
+    vec one = v_set(1);
+    vec half = v_mul(q->m0.half, q->inverse);
+    vec both = v_min(edge, one);
+    vec size = size_at(column, n, 0, side, q, half);
+    vec gone = zero;
+    ptrdiff_t i = 0;
+    for (; i < n / 2 && !m_all(v_less(size, both)); size = size_at(column, n, ++i, side, q, half)) {
+        mask before = v_less(size, one);
+        mask now = v_less(size, edge);
+        vec sign = v_sub(v_select(now, one, zero), v_select(before, one, zero));
+        vec active = v_select(now, size, zero);
+        moved->inside[side] = v_max(moved->inside[side], active);
+        moved->outside[side] = v_select(now, moved->outside[side], size);
+        gone = v_sub(gone, v_min(sign, zero));
+        move_value(moved->p, v_select(before, v_select(now, zero, size), active), sign, side);
+    }
+    moved->inside[side] = i < n / 2 ? v_max(moved->inside[side], size) : moved->inside[side];
+    return gone;
+}
+
+/* f becomes the polynomial of the values that are active at t. What is taken away leaves its rounding errors in the sums: where it is much,
+ * the lane is not healthy. */
+KERNEL void move_quintic(quintic *f, const vec *column, ptrdiff_t n, const mest_lanes *q, const mest_limits *limits,
+                         vec t)
+{
+    powers moved = no_powers();
+    quintic more;
+    value_pair edges = edges_at(t);
+    vec gone = move_side(&moved, column, n, q, edges.a, 0);
+    gone = v_add(gone, move_side(&moved, column, n, q, edges.b, 1));
+    quintic_of(&more, &moved, limits);
+    for (int j = 0; j < 6; j++) {
+        f->c[j] = v_add(f->c[j], more.c[j]);
+    }
+    f->p2 = v_add(f->p2, more.p2);
+    f->low = more.low;
+    f->high = more.high;
+    f->rejects = v_less(v_sub(v_set(0), f->c[5]), v_set((real)n));
+    f->healthy = v_less(v_mul(v_set(4), gone), v_set((real)(n + 1)));
     f->t = t;
-    f->healthy = m_first(LANES);
+}
+
+/* Of some groups side by side; f: their polynomials of the first try. */
+static __attribute__((noinline)) void try_again(const vec *columns, ptrdiff_t n, int groups, const mest_lanes *q,
+                                                const mest_limits *limits, const vec *t, quintic *f)
+{
+    for (int g = 0; g < groups; g++) {
+        move_quintic(&f[g], columns + g * n, n, &q[g], limits, t[g]);
+    }
     for (int step = 0; step < STEPS_AGAIN; step++) {
-        newton_step(f, true, limits);
+        for (int g = 0; g < groups; g++) {
+            newton_step(&f[g], true, limits);
+        }
     }
 }
 

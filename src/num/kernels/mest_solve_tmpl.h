@@ -32,19 +32,27 @@ KERNEL void store_solution(mest_work *w, const mest_lanes *q, const vec *column,
     store_lanes(w->span, at, lanes, solution(q, column[0], column[w->span->n - 1]));
 }
 
-/* The second try of a group in place, for the lanes `again` and from t on. */
-static __attribute__((noinline)) void redo_group(mest_work *w, const vec *column, mest_lanes *q, mask again, verdict *v)
+/* The second try of groups in place, for the lanes `again`. */
+static __attribute__((noinline)) void redo_groups(mest_work *w, ptrdiff_t at, int groups, ptrdiff_t lanes,
+                                                  const mask *again, mest_lanes *q, quintic *f, verdict *v)
 {
-    quintic f;
-    try_again(column, w->span->n, q, &w->limits, v_select(again, q->t, v_set(0)), &f);
-    mask done = m_and(settled(&f, &w->limits), again);
-    q->t = v_select(done, f.t, q->t);
-    if (w->report->share) {
-        v->rejects = m_or(m_andnot(v->rejects, done), m_and(f.rejects, done));
-        v->weight = v_select(done, total_weight(&f), v->weight);
+    ptrdiff_t n = w->span->n;
+    vec t[SIDE_BY_SIDE];
+    for (int g = 0; g < groups; g++) {
+        t[g] = v_select(again[g], f[g].t, v_set(0));
     }
-    v->done = m_or(v->done, done);
-    note_steps(w->report, NEWTON_STEPS + STEPS_AGAIN, m_bits(done));
+    try_again(w->columns, n, groups, q, &w->limits, t, f);
+    for (int g = 0; g < groups; g++) {
+        mask done = m_and(settled(&f[g], &w->limits), again[g]);
+        q[g].t = v_select(done, f[g].t, q[g].t);
+        if (w->report->share) {
+            v[g].rejects = m_or(m_andnot(v[g].rejects, done), m_and(f[g].rejects, done));
+            v[g].weight = v_select(done, total_weight(&f[g]), v[g].weight);
+        }
+        v[g].done = m_or(v[g].done, done);
+        note_steps(w->report, NEWTON_STEPS + STEPS_AGAIN, m_bits(done));
+        store_solution(w, &q[g], w->columns + g * n, at + g * LANES, lanes);
+    }
 }
 
 /* Lanes without a scale, and hard ones. Returns those whose shares do not follow from the solution. */
@@ -62,33 +70,36 @@ static __attribute__((noinline)) mask set_aside(mest_work *w, const mest_lanes *
     return m_or(hard, dead);
 }
 
-/* Groups of which not all lanes are done at the first try. */
-static __attribute__((noinline)) void finish_rest(mest_work *w, ptrdiff_t at, int groups, ptrdiff_t lanes,
-                                                  const quintic *f, mest_lanes *q, verdict *v)
+/* Groups of which not all lanes are done at the first try. From so many lanes on that are worth a second one, as there are groups, it is
+ * made in place, which then costs less than copying them. */
+static __attribute__((noinline)) void finish_rest(mest_work *w, ptrdiff_t at, int groups, ptrdiff_t lanes, quintic *f,
+                                                  mest_lanes *q, verdict *v)
 {
     ptrdiff_t n = w->span->n;
+    mask again[SIDE_BY_SIDE];
     uint64_t waits = 0; /* a bit per lane of all groups */
     uint64_t tries = 0;
     for (int g = 0; g < groups; g++) {
-        const vec *column = w->columns + g * n;
-        mask again = m_andnot(m_and(promising(&f[g], &w->limits), q[g].open), v[g].done);
-        q[g].t = v_select(again, f[g].t, q[g].t);
-        if (w->tries_again && __builtin_popcount(m_bits(again)) >= MANY_AGAIN) {
-            redo_group(w, column, &q[g], again, &v[g]);
-            store_solution(w, &q[g], column, at + g * LANES, lanes);
-            again = m_first(0);
-        }
-        tries |= (uint64_t)m_bits(again) << g * LANES;
+        again[g] = m_andnot(m_and(promising(&f[g], &w->limits), q[g].open), v[g].done);
+        q[g].t = v_select(again[g], f[g].t, q[g].t);
+        tries |= (uint64_t)m_bits(again[g]) << g * LANES;
+    }
+    if (w->tries_again && __builtin_popcountll(tries) >= groups) {
+        redo_groups(w, at, groups, lanes, again, q, f, v);
+        tries = 0;
+    }
+    for (int g = 0; g < groups; g++) {
         waits |= (uint64_t)m_bits(m_andnot(q[g].open, v[g].done)) << g * LANES;
         v[g].counted = v[g].done;
         if (m_bits(m_or(q[g].hard, q[g].dead))) {
-            v[g].counted = m_andnot(v[g].done, set_aside(w, &q[g], column, at + g * LANES, lanes));
+            v[g].counted = m_andnot(v[g].done, set_aside(w, &q[g], w->columns + g * n, at + g * LANES, lanes));
         }
     }
     for (; waits; waits &= waits - 1) {
         int place = __builtin_ctzll(waits);
         int g = place / LANES;
-        wait_lane(w, &q[g], w->columns + g * n, at + g * LANES, place % LANES, w->tries_again && tries >> place & 1);
+        wait_lane(w, &q[g], &f[g], w->columns + g * n, at + g * LANES, place % LANES,
+                  w->tries_again && tries >> place & 1);
     }
 }
 
@@ -134,8 +145,7 @@ typedef void (*group_powers)(const vec *columns, int groups, const mest_limits *
     {                                                                                                                  \
         for (int g = 0; g < groups; g++) {                                                                             \
             const vec *column = columns + g * (n);                                                                     \
-            powers sums =                                                                                              \
-                (n) >= 4 ? powers_of_short_column(column, n, &q[g]) : powers_of_column(column, n, &q[g], v_set(0));    \
+            powers sums = (n) >= 4 ? powers_of_short_column(column, n, &q[g]) : powers_of_column(column, n, &q[g]);    \
             quintic_of(&f[g], &sums, limits);                                                                          \
         }                                                                                                              \
     }
@@ -158,15 +168,17 @@ KERNEL void prepare_groups(mest_work *w, ptrdiff_t at, int groups, ptrdiff_t lan
         power_sums[n](w->columns, groups, &w->limits, q, f);
         return;
     }
+    vec sum[SIDE_BY_SIDE];
     for (int g = 0; g < groups; g++) {
-        vec *column = w->columns + g * n;
-        vec sum = load_sorted(rows, n, at + g * LANES, lanes, column, &w->ahead);
-        start_lanes(&q[g], column, n, sum, lanes, &w->limits);
+        sum[g] = load_sorted(rows, n, at + g * LANES, lanes, w->columns + g * n, &w->ahead);
+    }
+    for (int g = 0; g < groups; g++) {
+        start_lanes(&q[g], w->columns + g * n, n, sum[g], lanes, &w->limits);
     }
     for (int g = 0; g < groups; g++) {
         const vec *column = w->columns + g * n;
-        powers sums = weighted ? powers_of_rows(span, at + g * LANES, lanes, &q[g])
-                               : powers_of_column(column, n, &q[g], v_set(0));
+        powers sums =
+            weighted ? powers_of_rows(span, at + g * LANES, lanes, &q[g]) : powers_of_column(column, n, &q[g]);
         quintic_of(&f[g], &sums, &w->limits);
     }
 }

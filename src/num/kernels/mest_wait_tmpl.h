@@ -2,17 +2,15 @@
  * vector of them can be solved at once. Part of kernels_tmpl.h. */
 
 /* Groups solved side by side. With more rows than this, their columns would not stay in the first-level cache. */
-enum { SIDE_BY_SIDE = 4, FEW_FOR_SIDES = 64 };
-/* From so many lanes on a second try in place costs less than copying them. */
-enum { MANY_AGAIN = LANES > 4 ? 1 + LANES / 8 : 1 };
-
+enum { SIDE_BY_SIDE = sizeof(vec) > 32 ? 4 : 8, FEW_FOR_SIDES = 64 };
 /* Lanes of different groups that failed the check, collected. */
 typedef struct waiting {
     vec *column; /* n: values, one column per lane */
     int count;
     int32_t coordinate[LANES]; /* of each lane, and its place and scale: */
     real lower[LANES], upper[LANES], half[LANES], r[LANES], inverse[LANES], low[LANES], high[LANES];
-    real t[LANES]; /* to try again from */
+    real t[LANES];               /* to try again from, */
+    real c[6][LANES], p2[LANES]; /* with the polynomial of the first try */
 } waiting;
 
 /* Everything one call works with. */
@@ -38,10 +36,12 @@ static mest_work work_of(const rfi_span *span, const rfi_kernel_mest *est, rfi_k
     w.columns = scratch;
     w.again.column = scratch + SIDE_BY_SIDE * n;
     w.singly.column = scratch + (SIDE_BY_SIDE + 1) * n;
-    w.trust.share = scratch + (SIDE_BY_SIDE + 2) * n;
-    w.trust.total = (wide *)(void *)(scratch + (SIDE_BY_SIDE + 3) * n);
+    w.trust.total = (wide *)(void *)(scratch + (SIDE_BY_SIDE + 2) * n);
+    w.trust.share = (vec *)(void *)(w.trust.total + n);
     w.tries_again = !span->weights && est->max_iter >= NEWTON_STEPS + STEPS_AGAIN;
     memset(w.again.column, 0, (size_t)n * 2 * sizeof(vec));
+    memset(w.again.c, 0, sizeof w.again.c);
+    memset(w.again.p2, 0, sizeof w.again.p2);
     if (report->share) {
         clear_trust(&w.trust, n);
     }
@@ -201,8 +201,12 @@ static __attribute__((noinline)) void try_waiting(mest_work *w)
     waiting *some = &w->again;
     ptrdiff_t n = w->span->n;
     mest_lanes q = lanes_of(some);
-    quintic f;
-    try_again(some->column, n, &q, &w->limits, v_select(q.open, v_load(some->t), v_set(0)), &f);
+    vec t = v_select(q.open, v_load(some->t), v_set(0));
+    quintic f = {.p2 = v_load(some->p2)};
+    for (int j = 0; j < 6; j++) {
+        f.c[j] = v_load(some->c[j]);
+    }
+    try_again(some->column, n, 1, &q, &w->limits, &t, &f);
     mask done = m_and(settled(&f, &w->limits), q.open);
     q.t = v_select(done, f.t, v_set(0));
     note_steps(w->report, NEWTON_STEPS + STEPS_AGAIN, m_bits(done));
@@ -222,13 +226,17 @@ static __attribute__((noinline)) void try_waiting(mest_work *w)
 }
 
 /* One lane of a group begins to wait: with its sorted column, or with weights the rows in their own order. */
-static __attribute__((noinline)) void wait_lane(mest_work *w, const mest_lanes *q, const vec *column, ptrdiff_t at,
-                                                int lane, bool again)
+static __attribute__((noinline)) void wait_lane(mest_work *w, const mest_lanes *q, const quintic *f, const vec *column,
+                                                ptrdiff_t at, int lane, bool again)
 {
     const rfi_span *span = w->span;
     ptrdiff_t n = span->n;
     waiting *to = again ? &w->again : &w->singly;
     int slot = take_place(to, q, lane, (int32_t)(at + lane), lane_of(&column[0], lane), lane_of(&column[n - 1], lane));
+    to->p2[slot] = lane_of(&f->p2, lane);
+    for (int j = 0; j < 6; j++) {
+        to->c[j][slot] = lane_of(&f->c[j], lane);
+    }
     if (!span->weights) {
         copy_lane(column, n, lane, to, slot);
     }
