@@ -165,7 +165,7 @@ static void lay_out_rows(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->used = rfi_arena_take(arena, k + 1, 1, sizeof(void *));
     w->used_weights = rfi_arena_take(arena, k + 1, 1, sizeof(double));
     w->hard = rfi_arena_take(arena, fast ? RFI_SPAN_MAX : 0, 1, sizeof(int32_t));
-    w->scratch = rfi_arena_take(arena, fast ? k : 0, RFI_SPAN_COLUMNS * 64, 1);
+    w->scratch = rfi_arena_take(arena, fast ? k : 0, 1, RFI_SPAN_SCRATCH(1));
     w->chosen_sums = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(double));
     w->chosen_rejected = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(int64_t));
     w->rows_mixed = rfi_arena_take(arena, mixed, 1, sizeof(void *));

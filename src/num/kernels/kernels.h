@@ -14,9 +14,9 @@
 
 /* Most coordinates a span may have. */
 #define RFI_SPAN_MAX 4096
-/* Bytes of scratch for n rows: so many columns of vectors of the widest kind. */
+/* Bytes of scratch for n rows: so many columns of vectors of the widest kind, and one of sorted 16-bit numbers. */
 #define RFI_SPAN_COLUMNS 9
-#define RFI_SPAN_SCRATCH(n) ((size_t)(RFI_SPAN_COLUMNS * (n)) * 64)
+#define RFI_SPAN_SCRATCH(n) ((size_t)((RFI_SPAN_COLUMNS + 1) * (n)) * 64)
 
 /* Products that a sum in single precision takes one after the other. */
 enum { RFI_GRAM_ADDITIONS = 64 };

@@ -17,13 +17,6 @@
 #define REAL_LARGE 0x1p+1000
 #endif
 
-/* Loops over a column that is to stay in registers. */
-#if defined(__clang__)
-#define UNROLL /* it does so by itself, and complains where it cannot */
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
-
 /* What rows are made of: the kernels' own type, unless a file stored_*.h says otherwise; then they are widened as they are loaded. */
 #ifndef ROWS_STORED
 typedef real stored;
@@ -44,6 +37,12 @@ KERNEL vec load_lanes(row r, ptrdiff_t at, ptrdiff_t lanes)
 {
     row p = r + at * (ptrdiff_t)sizeof(stored);
     return lanes == LANES ? v_load_stored(p) : v_load_stored_part(p, lanes);
+}
+
+/* What load_sorted and load_middle return of all values of a lane: their sum. */
+KERNEL vec gathered(vec sum, vec value)
+{
+    return v_add(sum, value);
 }
 
 KERNEL real load_one(row r, ptrdiff_t at)
@@ -99,6 +98,7 @@ KERNEL vec midpoint(vec a, vec b)
 }
 
 #include "num/kernels/sort_tmpl.h"
+#include "num/kernels/load_sorted_tmpl.h"
 #include "num/kernels/sums_tmpl.h"
 #include "num/kernels/mix_tmpl.h"
 #include "num/kernels/order_tmpl.h"

@@ -1,4 +1,11 @@
-/* Reading rows and sorting the columns of a group of lanes. Part of kernels_tmpl.h. */
+/* Reading rows and sorting the columns of a group of lanes. Part of kernels_tmpl.h, and for 16-bit numbers of sort_16_tmpl.h. */
+
+/* Loops over a column that is to stay in registers. */
+#if defined(__clang__)
+#define UNROLL /* it does so by itself, and complains where it cannot */
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
 
 /* ---- reading ahead ----
  *
@@ -15,6 +22,12 @@ typedef struct ahead {
     ptrdiff_t from;   /* bytes from the start of the rows to the window being fetched */
     ptrdiff_t row, at;
     ptrdiff_t credit; /* bytes that may be fetched by now */
+#ifdef ROWS_STORED
+    ptrdiff_t count;                  /* coordinates of the span */
+    ptrdiff_t sorted_from, sorted_to; /* of these the columns are sorted, */
+    stored *sorted;                   /* as vectors of SORT_16_LANES numbers */
+    bool large;                       /* a sum of their numbers might not be finite */
+#endif
 } ahead;
 
 KERNEL ahead look_ahead_of(const rfi_span *span)
@@ -25,7 +38,12 @@ KERNEL ahead look_ahead_of(const rfi_span *span)
         window /= 2;
     }
     bool pays = span->n > FEW_ROWS && span->count * (ptrdiff_t)sizeof(stored) >= 2 * window;
-    return (ahead){(const row *)span->rows, span->n, pays ? window : 0, window, 0, 0, 0};
+    ahead a = {.rows = (const row *)span->rows, .n = span->n, .window = pays ? window : 0, .from = window};
+#ifdef ROWS_STORED
+    a.count = span->count;
+    a.sorted = (stored *)(void *)((char *)span->scratch + RFI_SPAN_COLUMNS * span->n * 64);
+#endif
+    return a;
 }
 
 /* `bytes` of the present window have been worked on: as many of the next are fetched. */
@@ -75,7 +93,7 @@ KERNEL vec load_keys(const row *rows, ptrdiff_t at, ptrdiff_t lanes, key *x, int
     UNROLL
     for (int i = 0; i < n; i++) {
         vec value = load_lanes(rows[i], at, lanes);
-        sum = v_add(sum, value);
+        sum = gathered(sum, value);
         x[i] = k_of(value);
     }
     return sum;
@@ -113,7 +131,7 @@ KERNEL void store_keys(const key *x, int n, bool as_values, void *column)
     {                                                                                                                  \
         vec sum = load_keys(rows, at, lanes, x, (n) - (rest));                                                         \
         sort_16(x);                                                                                                    \
-        sum = v_add(sum, load_keys(rows + ((n) - (rest)), at, lanes, x + ((n) - (rest)), rest));                       \
+        sum = gathered(sum, load_keys(rows + ((n) - (rest)), at, lanes, x + ((n) - (rest)), rest));                    \
         sort_##rest(x + ((n) - (rest)));                                                                               \
         join_##n(x);                                                                                                   \
         return sum;                                                                                                    \
@@ -310,7 +328,7 @@ static vec load_two_runs(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t l
     vec sum = v_set(0);
     for (ptrdiff_t start = 0; start < n; start += BLOCK) {
         ptrdiff_t size = n - start < BLOCK ? n - start : BLOCK;
-        sum = v_add(sum, sorters[size](rows + start, at, lanes, x + start, false));
+        sum = gathered(sum, sorters[size](rows + start, at, lanes, x + start, false));
         look_ahead(a, size * ROW_BYTES);
     }
     for (*run = BLOCK; 2 * *run < n; *run *= 2) {
@@ -362,7 +380,7 @@ static vec load_middle_long(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_
 }
 
 /* The sorted column of the group of lanes at `at`. */
-KERNEL vec load_sorted(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, vec *column, ahead *a)
+KERNEL vec load_sorted_here(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, vec *column, ahead *a)
 {
     if (n > BLOCK) {
         return load_sorted_long(rows, n, at, lanes, column, a);
@@ -372,7 +390,7 @@ KERNEL vec load_sorted(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lan
 }
 
 /* The same, when only the middle places (n-1)/2 and n/2 are wanted. */
-KERNEL vec load_middle(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, vec *column, ahead *a)
+KERNEL vec load_middle_here(const row *rows, ptrdiff_t n, ptrdiff_t at, ptrdiff_t lanes, vec *column, ahead *a)
 {
     if (n > BLOCK) {
         return load_middle_long(rows, n, at, lanes, column, a);

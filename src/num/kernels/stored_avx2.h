@@ -2,7 +2,17 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "num/kernels/sort_16.h"
+
 #define ROWS_STORED
+#define SORT_16 rfi_sort_16_avx2
+#define SORT_16_LANES RFI_SORT_16_AVX2
+/* Bits of magnitudes that are not finite, or so large that their sum might not be. */
+#ifdef STORED_F16
+#define LARGE_BITS 0x7C00
+#else
+#define LARGE_BITS 0x6F80
+#endif
 typedef uint16_t stored;
 
 KERNEL vec widened(__m128i number)
