@@ -470,7 +470,7 @@ static reef_status combine_mixed(const job *j, ptrdiff_t from, ptrdiff_t to)
 static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
 {
     assert(from < to && from / RFI_TILE == (to - 1) / RFI_TILE);
-    if (j->plan->wide && j->plan->rule->span) {
+    if (j->plan->mixes && j->plan->rule->span) {
         return combine_mixed(j, from, to);
     }
     const reef_plan *plan = j->plan;

@@ -158,7 +158,7 @@ static void choose_grain(reef_plan *plan)
 static void lay_out_rows(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
 {
     ptrdiff_t k = plan->rows;
-    ptrdiff_t mixed = plan->wide ? k : 0;
+    ptrdiff_t mixed = plan->mixes ? k : 0;
     bool fast = plan->kernels != NULL;
     bool chooses = fast && plan->rule->weigh && plan->rule->span;
     w->rows = rfi_arena_take(arena, k, 1, sizeof(void *));
@@ -169,7 +169,7 @@ static void lay_out_rows(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->chosen_sums = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(double));
     w->chosen_rejected = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(int64_t));
     w->rows_mixed = rfi_arena_take(arena, mixed, 1, sizeof(void *));
-    w->mixed = rfi_arena_take(arena, mixed ? mixed + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
+    w->mixed = rfi_arena_take(arena, mixed, plan->mix_stride, rfi_dtype_size(plan->dtype));
     w->mixed_sums = rfi_arena_take(arena, mixed, 1, sizeof(double));
     w->mixed_none = rfi_arena_take(arena, mixed, 1, sizeof(int64_t));
     w->none_at = rfi_arena_take(arena, mixed ? mixed + 1 : 0, RFI_MIX_CHUNK, 1);
@@ -258,6 +258,12 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     m->active = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
     m->reason = rfi_arena_take(arena, k, 1, sizeof(unsigned char));
     m->suspect = rfi_arena_take(arena, k, 1, sizeof(atomic_bool));
+    ptrdiff_t mixed = plan->mixes ? k : 0;
+    m->mixing.way = rfi_arena_take(arena, mixed, 1, 1);
+    m->mixing.first = rfi_arena_take(arena, mixed, 1, sizeof(ptrdiff_t));
+    m->mixing.core = rfi_arena_take(arena, mixed, 1, sizeof(bool));
+    m->mixing.mean = rfi_arena_take(arena, mixed, 1, sizeof(rfi_mean));
+    m->mixing.changes = rfi_arena_take(arena, k <= RFI_MEANS_ROWS ? mixed : 0, k, sizeof(uint16_t));
     m->matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
     m->stage_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
     m->next_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
@@ -277,6 +283,14 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
         *w = measured;
         lay_out_worker(plan, arena, w);
     }
+}
+
+/* Gram sums need long chunks, whose pairs are looked at one by one. */
+static void choose_mix_chunk(reef_plan *plan)
+{
+    bool own_gram = plan->rule->weigh && (plan->passes == 0 || plan->spaces[plan->passes - 1].mixed);
+    plan->mix_chunk = own_gram ? RFI_GRAM_CHUNK : RFI_MIX_CHUNK;
+    plan->mix_stride = plan->mix_chunk + RFI_MIX_APART;
 }
 
 /* Whether one call of the rule's kernel can be all there is to do. */
@@ -300,7 +314,7 @@ static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_sha
     plan->kernels = rfi_kernels_find(plan->dtype == REEF_F32);
     bool looks = plan->rule->span || plan->rule->weigh; /* at mixed rows */
     bool mixes = agg->count > 1 && looks && agg->nan != RFI_NAN_DROP_COORDINATE;
-    plan->wide = plan->kernels && mixes ? rfi_kernels_find(false) : NULL;
+    plan->mixes = plan->kernels && mixes;
     plan->needs = plan->rule->needs ? plan->rule->needs(plan->params) : 0;
     plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
     for (ptrdiff_t s = 0; s < shape->segments; s++) {
@@ -315,6 +329,7 @@ static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_sha
     choose_slots(plan, shape);
     choose_block(plan, shape);
     choose_grain(plan);
+    choose_mix_chunk(plan);
     plan->brief = is_brief(plan);
     return REEF_OK;
 }

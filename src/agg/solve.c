@@ -236,6 +236,9 @@ reef_status rfi_mix_all(reef_plan *plan, bool gram, reef_error *error)
             return status;
         }
     }
+    if (plan->mixes) {
+        rfi_mix_prepare(plan);
+    }
     return REEF_OK;
 }
 
