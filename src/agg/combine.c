@@ -609,6 +609,7 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
         return REEF_OK; /* a row must go first; see reef_plan_suspect */
     }
     if (plan->rule->weigh && plan->scope <= 0) {
+        j.space.origin = plan->spaces[plan->passes - 1].origin; /* a pre-aggregator may have asked for it */
         j.share = plan->m.shares + (plan->scope == REEF_SCOPE_SEGMENT ? segment * (plan->rows + 2) : 0);
     }
     if (plan->rule->column) {

@@ -69,7 +69,7 @@ static void choose_passes(reef_plan *plan)
     bool piped = agg->count > 1;
     bool local = plan->scope > 0; /* blocks are solved inside combine, without a pass */
     bool weighs = plan->rule->weigh != NULL;
-    bool own_rows = plan->scope == REEF_SCOPE_SEGMENT || (plan->needs & (REEF_NEED_MEDIAN | REEF_NEED_CENTRE));
+    bool own_rows = plan->scope == REEF_SCOPE_SEGMENT || (plan->needs & REEF_NEED_MEDIAN);
     bool own_pass = weighs && !local && piped && own_rows;
     bool shared = weighs && !local && !own_pass;
     unsigned first = mix_needs | (shared ? plan->needs : 0);
@@ -265,7 +265,7 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     m->mixing.mean = rfi_arena_take(arena, mixed, 1, sizeof(rfi_mean));
     m->mixing.changes = rfi_arena_take(arena, k <= RFI_MEANS_ROWS ? mixed : 0, k, sizeof(uint16_t));
     m->matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
-    m->stage_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
+    m->stage_matrix = rfi_arena_take(arena, piped ? k : 0, points, sizeof(double));
     m->next_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
     m->gram = rfi_arena_take(arena, plan->gram_any ? points : 0, points, sizeof(double));
     m->next_gram = rfi_arena_take(arena, piped ? points : 0, points, sizeof(double));

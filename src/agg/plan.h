@@ -5,7 +5,7 @@
  * K     rows the plan is made for          n_raw    rows in use (weight > 0, not dropped)
  * P     points: rows, origin, centre       n_mixed  rows after the pre-aggregators (= n_raw without them)
  * A pass sums the Gram matrix of its points over all coordinates: first that of the raw rows, for pre-aggregators and
- * for the rule; then, if the rule measures from the median or the centre of its own mixed rows, that of the mixed rows.
+ * for the rule; then, if the rule measures from the median of its own mixed rows, or in each segment, that of the mixed rows.
  *
  * Rules that remember senders have one pass too: it sums lengths and sketches of residuals instead (recall.h).
  *
@@ -130,7 +130,7 @@ typedef struct rfi_memory {
     atomic_bool *suspect;   /* K: row seen with non-finite values */
     rfi_mixing mixing;      /* with mixed rows made by kernels */
     double *matrix;         /* K x (K + 1): C, mixed rows from raw rows and origin */
-    double *stage_matrix;   /* K x (K + 1) */
+    double *stage_matrix;   /* K x (K + 2): from the points of the stage */
     double *next_matrix;    /* K x (K + 1) */
     double *gram;           /* (K + 2)^2 */
     double *next_gram;      /* (K + 2)^2 */
