@@ -160,6 +160,7 @@ static void lay_out_rows(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     ptrdiff_t k = plan->rows;
     ptrdiff_t mixed = plan->mixes ? k : 0;
     bool fast = plan->kernels != NULL;
+    bool at_median = (plan->needs & REEF_NEED_CENTRE) && (plan->needs & REEF_NEED_MEDIAN);
     bool chooses = fast && plan->rule->weigh && plan->rule->span;
     w->rows = rfi_arena_take(arena, k, 1, sizeof(void *));
     w->used = rfi_arena_take(arena, k + 1, 1, sizeof(void *));
@@ -168,6 +169,7 @@ static void lay_out_rows(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->scratch = rfi_arena_take(arena, fast ? k : 0, RFI_SPAN_COLUMNS * 64, 1);
     w->chosen_sums = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(double));
     w->chosen_rejected = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(int64_t));
+    w->median_row = rfi_arena_take(arena, fast && at_median ? RFI_SPAN_MAX : 0, 1, rfi_dtype_size(plan->dtype));
     w->rows_mixed = rfi_arena_take(arena, mixed, 1, sizeof(void *));
     w->mixed = rfi_arena_take(arena, mixed, plan->mix_stride, rfi_dtype_size(plan->dtype));
     w->mixed_sums = rfi_arena_take(arena, mixed, 1, sizeof(double));

@@ -74,6 +74,7 @@ typedef struct rfi_worker {
     bool *close;             /* K + 2: such points */
     double *room;            /* for sketches of residuals: RFI_RESIDUAL_ROOM(K), and one set of sums */
     double *signs;           /* RFI_SPAN_MAX, with it */
+    void *median_row;        /* RFI_SPAN_MAX numbers of the plan type, for rules whose centre may be the median */
     void *mixed;         /* K x mix_stride numbers of the plan's type: mixed rows, for rules behind pre-aggregators */
     double *mixed_sums;  /* K, with it: sums of the shares of mixed rows */
     int64_t *mixed_none; /* K: numbers of coordinates at which they have none */

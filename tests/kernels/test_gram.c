@@ -230,11 +230,13 @@ static const gram_case cases[] = {
     {"nnm | krum", false},
     {"nnm | mean", false},
     {"nnm | vref", false},
+    {"nnm | cclip:start=median,tau=1", false},
     {"arc | geomed", false},
     {"clip | mean", false},
     {"clip:c=3 | vref", false},
     {"bucketing | krum", false},
     {"bucketing | vref", false},
+    {"bucketing | cclip:start=median,L=2", false},
 };
 
 typedef struct tally {
@@ -380,7 +382,8 @@ static void many_coordinates(void **state)
 /* A remembered centre: three rounds, each path with its own state. */
 static void remembered_centres(void **state)
 {
-    static const char *const specs[] = {"cclip:tau=1,L=3", "cclip:start=median,tau=2,L=2", "nnm | cclip:tau=1"};
+    static const char *const specs[] = {"cclip:tau=1,L=3", "cclip:start=median,tau=2,L=2", "nnm | cclip:tau=1",
+                                        "arc | cclip:tau=1,L=2"};
     static const ptrdiff_t sizes[] = {1030, 65};
     tally sum = {0};
     (void)state;
