@@ -27,8 +27,8 @@ static int way_of(const reef_plan *plan, const double *c, ptrdiff_t *first)
             parts++;
         }
     }
-    if (parts == 1 && c[*first] == 1) {
-        return RFI_MIX_RAW;
+    if (parts == 1) {
+        return c[*first] == 1 ? RFI_MIX_RAW : RFI_MIX_SCALED;
     }
     bool mean = equal && 2 * parts >= plan->n_raw && !(c[plan->n_raw] > 0);
     return mean && plan->kernels->means && plan->n_raw <= RFI_MEANS_ROWS ? RFI_MIX_MEAN : RFI_MIX_SUM;
@@ -65,6 +65,32 @@ static rfi_mean describe_mean(const reef_plan *plan, ptrdiff_t k, uint16_t *chan
     return mean;
 }
 
+/* A mean made earlier that has the same rows as the one made last; -1: none. Rows that see the same neighbours, as all honest ones do where
+ * the others are far away, have the same mean. */
+static ptrdiff_t same_mean(const rfi_mixing *mixing)
+{
+    const rfi_mean *last = &mixing->mean[mixing->means - 1];
+    size_t bytes = (size_t)(last->taken + last->added) * sizeof *last->change;
+    for (const rfi_mean *mean = mixing->mean; mean < last; mean++) {
+        bool alike = mean->taken == last->taken && mean->added == last->added && mean->factor == last->factor;
+        if (alike && memcmp(mean->change, last->change, bytes) == 0) {
+            return mean->place;
+        }
+    }
+    return -1;
+}
+
+static void add_mean(const reef_plan *plan, rfi_mixing *mixing, ptrdiff_t k)
+{
+    mixing->mean[mixing->means++] = describe_mean(plan, k, mixing->changes + k * plan->rows);
+    ptrdiff_t same = same_mean(mixing);
+    if (same >= 0) {
+        mixing->means--;
+        mixing->way[k] = RFI_MIX_COPY;
+        mixing->first[k] = same;
+    }
+}
+
 void rfi_mix_prepare(reef_plan *plan)
 {
     rfi_mixing *mixing = &plan->m.mixing;
@@ -80,7 +106,7 @@ void rfi_mix_prepare(reef_plan *plan)
     }
     for (ptrdiff_t k = 0; means > 0 && k < plan->n_mixed; k++) {
         if (mixing->way[k] == RFI_MIX_MEAN) {
-            mixing->mean[mixing->means++] = describe_mean(plan, k, mixing->changes + k * plan->rows);
+            add_mean(plan, mixing, k);
         }
     }
 }
@@ -92,12 +118,29 @@ static char *mixed_row(const reef_plan *plan, const rfi_worker *w, ptrdiff_t k)
     return (char *)w->mixed + k * plan->mix_stride * (ptrdiff_t)rfi_dtype_size(plan->dtype);
 }
 
-/* A sum of raw rows, the rest of its weight being that of the origin. */
+/* A weighted sum of rows, the rest of its weight being that of the origin. */
+static bool sum_up(const reef_plan *plan, rfi_worker *w, const void *const *rows, const double *weights,
+                   ptrdiff_t terms, ptrdiff_t k, ptrdiff_t count)
+{
+    const rfi_span span = {.rows = rows,
+                           .weights = weights,
+                           .with_zero = weights_of(plan, k)[plan->n_raw] > 0,
+                           .n = terms,
+                           .count = count,
+                           .out = mixed_row(plan, w, k),
+                           .scratch = w->scratch,
+                           .hard = w->hard};
+    return plan->kernels->sum(&span) == 0;
+}
+
 static bool sum_row(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t k, ptrdiff_t count)
 {
     const double *c = weights_of(plan, k);
-    void *to = mixed_row(plan, w, k);
+    ptrdiff_t first = plan->m.mixing.first[k];
     ptrdiff_t terms = 0;
+    if (plan->m.mixing.way[k] == RFI_MIX_SCALED) {
+        return sum_up(plan, w, &rows[first], &c[first], 1, k, count);
+    }
     for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
         if (c[p] > 0) {
             w->used[terms] = rows[p];
@@ -105,18 +148,10 @@ static bool sum_row(const reef_plan *plan, rfi_worker *w, const void *const *row
         }
     }
     if (terms == 0) {
-        memset(to, 0, (size_t)count * rfi_dtype_size(plan->dtype));
+        memset(mixed_row(plan, w, k), 0, (size_t)count * rfi_dtype_size(plan->dtype));
         return true;
     }
-    const rfi_span span = {.rows = w->used,
-                           .weights = w->used_weights,
-                           .with_zero = c[plan->n_raw] > 0,
-                           .n = terms,
-                           .count = count,
-                           .out = to,
-                           .scratch = w->scratch,
-                           .hard = w->hard};
-    return plan->kernels->sum(&span) == 0;
+    return sum_up(plan, w, w->used, w->used_weights, terms, k, count);
 }
 
 static bool make_means(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t count)
@@ -156,11 +191,13 @@ bool rfi_mix_rows(const reef_plan *plan, rfi_worker *w, const void *const *rows,
         if (mixing->means == 0 && count == plan->mix_chunk) { /* the means do so by themselves */
             look_ahead(plan, rows, plan->n_raw * k / plan->n_mixed, plan->n_raw * (k + 1) / plan->n_mixed);
         }
-        usable = mixing->way[k] != RFI_MIX_SUM || sum_row(plan, w, rows, k, count);
+        bool sums = mixing->way[k] == RFI_MIX_SCALED || mixing->way[k] == RFI_MIX_SUM;
+        usable = !sums || sum_row(plan, w, rows, k, count);
     }
     for (ptrdiff_t k = 0; k < plan->n_mixed; k++) {
         bool raw = mixing->way[k] == RFI_MIX_RAW;
-        w->used[k] = raw ? rows[mixing->first[k]] : mixed_row(plan, w, k);
+        bool copy = mixing->way[k] == RFI_MIX_COPY;
+        w->used[k] = raw ? rows[mixing->first[k]] : mixed_row(plan, w, copy ? mixing->first[k] : k);
     }
     return usable;
 }

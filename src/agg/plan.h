@@ -45,15 +45,16 @@ typedef struct rfi_space {
 enum { RFI_MIX_CHUNK = 256, RFI_MIX_APART = 16 };
 
 /* How a mixed row is made. */
-enum { RFI_MIX_RAW, RFI_MIX_MEAN, RFI_MIX_SUM };
+enum { RFI_MIX_RAW, RFI_MIX_MEAN, RFI_MIX_COPY, RFI_MIX_SCALED, RFI_MIX_SUM };
 
 /* The mixing matrix as kernels go about it. */
 typedef struct rfi_mixing {
-    unsigned char *way; /* K: of each mixed row: it is a raw row, one of the means, or a sum */
-    ptrdiff_t *first;   /* K: the first raw row that is part of it */
-    bool *core;         /* K: raw rows that most of the means have */
-    rfi_mean *mean;     /* K */
-    uint16_t *changes;  /* K x K, none for more than RFI_MEANS_ROWS rows */
+    unsigned char *
+        way; /* K: of each mixed row: it is a raw row, a mean of many, the same as another, a raw row made smaller, or a sum */
+    ptrdiff_t *first;  /* K: the first raw row that is part of it, or the mixed row that is the same */
+    bool *core;        /* K: raw rows that most of the means have */
+    rfi_mean *mean;    /* K */
+    uint16_t *changes; /* K x K, none for more than RFI_MEANS_ROWS rows */
     ptrdiff_t means;
 } rfi_mixing;
 
