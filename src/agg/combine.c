@@ -644,6 +644,12 @@ static reef_status combine_range(job *j, ptrdiff_t m1)
     return failed;
 }
 
+bool rfi_combine_hard(reef_plan *plan, const void *const *rows, void *out, ptrdiff_t hard)
+{
+    job j = {.plan = plan, .worker = plan->m.workers, .rows = rows, .out = out, .tuned = plan->tuned};
+    return finish_span(&j, 0, plan->total, hard, true) == REEF_OK && !reef_plan_suspect(plan);
+}
+
 reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                               const void *const *rows, void *out, reef_error *error)
 {

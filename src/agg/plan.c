@@ -11,8 +11,6 @@
 static const ptrdiff_t slot_bytes_max = (ptrdiff_t)64 << 20;
 /* More slots than this serve no thread count we know. */
 enum { SLOTS_WANTED = 64 };
-/* With more numbers than this the fixed costs of a call are not felt, but it would be if a kernel had to be called twice. */
-enum { BRIEF_NUMBERS = 4096 };
 
 static const rfi_stage *last_stage(const reef_agg *agg)
 {
@@ -301,8 +299,7 @@ static bool is_brief(const reef_plan *plan)
     const reef_rule *rule = plan->rule;
     bool floored = rule->relative_floor && rule->relative_floor(plan->params) > 0;
     return plan->kernels && plan->agg->count == 1 && plan->segments == 1 && plan->total <= RFI_SPAN_MAX &&
-           plan->total * plan->rows <= BRIEF_NUMBERS && !(plan->needs & REEF_NEED_SELF) && rule->span && rule->column &&
-           !rule->weigh && !rule->memory && !floored;
+           !(plan->needs & REEF_NEED_SELF) && rule->span && rule->column && !rule->weigh && !rule->memory && !floored;
 }
 
 static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_shape *shape, reef_error *error)

@@ -251,6 +251,9 @@ reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t s
 
 /* combine.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
 double rfi_effective_count(const double *a, ptrdiff_t n, bool equal);
+/* The scalar rule at the coordinates listed in the first worker's `hard`, for a brief plan that is settled. False: it failed, or a row holds NaN or
+ * Inf. */
+bool rfi_combine_hard(reef_plan *plan, const void *const *rows, void *out, ptrdiff_t hard);
 /* The rule's tuning constant for rows of these weights. */
 double rfi_plan_tune(const reef_plan *plan, const double *a, ptrdiff_t n, bool equal);
 
