@@ -107,11 +107,12 @@ reef_status reef_plan_apply_segments(reef_plan *plan, const reef_input *input, c
 
 /* ---- the short way, where a call is hardly more than its arithmetic ---- */
 
-/* Whether begin.c would find out nothing new: what it found for an earlier call holds, and the input has nothing but rows. */
+/* Whether begin.c would find out nothing new: what it found for an earlier call holds, and the input has little but rows. */
 static bool is_plain(const reef_plan *plan, const reef_input *input, const reef_report *report)
 {
+    bool self_fits = !input->has_self || (input->self >= 0 && input->self < plan->rows);
     return plan->settled && !report && (input->size == 0 || input->size == sizeof *input) && input->rows &&
-           !input->weights && !input->state && !input->has_self && input->step == 0 &&
+           !input->weights && !input->state && self_fits && input->step == 0 &&
            !atomic_load_explicit(&plan->any_suspect, memory_order_relaxed);
 }
 
@@ -128,22 +129,23 @@ static bool are_apart(const reef_plan *plan, const void *const *rows, const void
     return apart;
 }
 
-/* One call of the rule's kernel on all there is. False: something is out of the ordinary (a pointer, a number that is not finite, a
- * coordinate that a kernel leaves to the scalar rule), and all must be done the long way, which starts anew and tells what it is. */
-static bool apply_short(reef_plan *plan, const void *const *rows, void *out)
+/* One call of the rule's kernel on all there is, and the scalar rule where the kernel leaves a coordinate to it. False: something is out of
+ * the ordinary (a pointer, a number that is not finite), and all must be done the long way, which starts anew and tells what it is. */
+static bool apply_short(reef_plan *plan, const reef_input *input, void *out)
 {
     const rfi_worker *w = plan->m.workers;
-    if (!are_apart(plan, rows, out)) {
+    if (!are_apart(plan, input->rows, out)) {
         return false;
     }
-    reef_span span = {.rows = rows,
+    plan->begun = false; /* whatever was under way is over */
+    reef_span span = {.rows = input->rows,
                       .a = plan->m.raw_weights,
                       .equal = true,
                       .single = plan->dtype == REEF_F32,
                       .n = plan->rows,
                       .count = plan->total,
                       .f = plan->malicious_count[0],
-                      .self = -1,
+                      .self = input->has_self ? input->self : -1,
                       .tuned = plan->tuned,
                       .half_tol = plan->dtype == REEF_F32 ? RFI_HALF_TOL_F32 : RFI_HALF_TOL_F64,
                       .out = out,
@@ -153,7 +155,13 @@ static bool apply_short(reef_plan *plan, const void *const *rows, void *out)
     unsigned flush = rfi_flush_begin();
     ptrdiff_t hard = plan->rule->span(plan->params, &span);
     rfi_flush_end(flush);
-    plan->begun = false; /* whatever was under way is over */
+    if (hard > 0) {
+        plan->input = *input;
+        plan->report = NULL;
+        plan->keeps_centre = false;
+        plan->self = span.self;
+        return rfi_combine_hard(plan, input->rows, out, hard);
+    }
     return hard == 0;
 }
 
@@ -162,7 +170,7 @@ reef_status reef_plan_apply(reef_plan *plan, const reef_input *input, void *out,
     if (!plan || !input) {
         return rfi_fail(error, REEF_E_ARG, "reef_plan_apply: %s is NULL", plan ? "input" : "plan");
     }
-    if (plan->brief && is_plain(plan, input, report) && apply_short(plan, input->rows, out)) {
+    if (plan->brief && is_plain(plan, input, report) && apply_short(plan, input, out)) {
         return REEF_OK;
     }
     if (plan->segments != 1) {

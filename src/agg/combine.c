@@ -380,11 +380,60 @@ static ptrdiff_t span_column(const job *j, ptrdiff_t from, ptrdiff_t to, bool *r
     return hard;
 }
 
+/* Whether the rule's centre is the coordinatewise median of the rows here. */
+static bool centres_at_median(const job *j)
+{
+    return j->space.centre && !j->plan->centre_known && (j->plan->needs & REEF_NEED_MEDIAN);
+}
+
+static void move_rows(const void **to, const void **from, ptrdiff_t n)
+{
+    memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+/* The median of the rule's rows, made of the raw ones in worker->used, in worker->median_row; false: it must be done by the scalar code. */
+static bool find_median_row(const job *j, ptrdiff_t count)
+{
+    const reef_plan *plan = j->plan;
+    rfi_worker *w = j->worker;
+    rfi_kernel_report none = {0};
+    bool mixed = plan->agg->count > 1;
+    if (mixed && !plan->mixes) {
+        return false;
+    }
+    if (mixed) {
+        move_rows(w->rows_mixed, w->used, plan->n_raw);
+    }
+    if (mixed && !rfi_mix_rows(plan, w, w->rows_mixed, count)) {
+        return false;
+    }
+    const rfi_span span = {.rows = w->used,
+                           .n = rfi_space_rows(plan, &j->space),
+                           .count = count,
+                           .out = w->median_row,
+                           .scratch = w->scratch,
+                           .hard = w->hard};
+    ptrdiff_t hard = plan->kernels->median(&span, RFI_MEDIAN_AVERAGE, &none);
+    for (ptrdiff_t i = 0; i < hard; i++) { /* hard for the sum too, then */
+        rfi_store(plan->dtype, w->median_row, w->hard[i], INFINITY);
+    }
+    if (mixed) {
+        move_rows(w->used, w->rows_mixed, plan->n_raw);
+    }
+    return true;
+}
+
+static double centre_share(const job *j)
+{
+    return j->space.centre ? j->share[rfi_space_points(j->plan, &j->space) - 1] : 0;
+}
+
 /* Shares of the rule on raw rows and centre, as one weighted sum: rows without a share are not even read. */
 static ptrdiff_t list_terms(const job *j, ptrdiff_t from)
 {
     const reef_plan *plan = j->plan;
     rfi_worker *w = j->worker;
+    double centre = centre_share(j);
     ptrdiff_t terms = 0;
     for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
         /* a row without a share may have entries to count as left out */
@@ -393,93 +442,111 @@ static ptrdiff_t list_terms(const job *j, ptrdiff_t from)
             w->used_weights[terms++] = w->raw_share[p];
         }
     }
-    double centre = j->space.centre ? j->share[rfi_space_points(plan, &j->space) - 1] : 0;
-    if (centre > 0 && plan->centre_known) {
-        w->used[terms] = rfi_state_place(plan->input.state, j->segment, from);
+    if (centre > 0 && (plan->centre_known || centres_at_median(j))) {
+        w->used[terms] = plan->centre_known ? rfi_state_place(plan->input.state, j->segment, from) : w->median_row;
         w->used_weights[terms++] = centre;
     }
     return terms;
 }
 
-/* A rule of one share per row: the weighted sum. */
-static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool *reported)
+/* The shares as a weighted sum of raw rows, in worker->raw_share. */
+static void trace_shares(const job *j)
 {
-    const reef_plan *plan = j->plan;
     rfi_worker *w = j->worker;
-    bool median_centre = j->space.centre && !plan->centre_known && (plan->needs & REEF_NEED_MEDIAN);
-    if (!j->share || median_centre) {
-        return -1;
-    }
-    rfi_rows_used(plan, w, from, j->m0, j->rows);
-    memcpy(w->share, j->share, (size_t)rfi_space_points(plan, &j->space) * sizeof(double));
-    for (ptrdiff_t k = 0; k < rfi_space_rows(plan, &j->space); k++) {
+    memcpy(w->share, j->share, (size_t)rfi_space_points(j->plan, &j->space) * sizeof(double));
+    for (ptrdiff_t k = 0; k < rfi_space_rows(j->plan, &j->space); k++) {
         w->refill[k] = 1;
     }
     trace_back(j);
-    ptrdiff_t terms = list_terms(j, from);
+}
+
+static void report_sum(const job *j, ptrdiff_t counted)
+{
+    const reef_plan *plan = j->plan;
+    rfi_worker *w = j->worker;
+    double *sum = rfi_treesum_leaf(&w->trust);
+    for (ptrdiff_t p = 0; p <= plan->n_raw; p++) {
+        sum[p] += (double)counted * w->raw_share[p];
+        if (p < plan->n_raw && w->raw_share[p] == 0) {
+            w->rejected[p] += counted;
+        }
+    }
+}
+
+/* The weighted sum of the first `terms` rows listed, from coordinate `from` on. */
+static ptrdiff_t sum_terms(const job *j, ptrdiff_t from, ptrdiff_t count, ptrdiff_t terms)
+{
+    const rfi_worker *w = j->worker;
     double weight = 0;
     for (ptrdiff_t i = 0; i < terms; i++) {
         weight += w->used_weights[i];
-    }
-    if (terms == 0) {
-        return -1;
     }
     rfi_span span = {.rows = w->used,
                      .weights = w->used_weights,
                      .with_zero = weight < 1 - 1e-9,
                      .n = terms,
-                     .count = to - from,
+                     .count = count,
                      .out = out_at(j, from),
                      .scratch = w->scratch,
                      .hard = w->hard};
+    return w->row_kernels->sum(&span);
+}
+
+/* A rule of one share per row: the weighted sum. */
+static ptrdiff_t span_sum(const job *j, ptrdiff_t from, ptrdiff_t to, const bool *reported)
+{
+    rfi_worker *w = j->worker;
+    if (!j->share) {
+        return -1;
+    }
+    rfi_rows_used(j->plan, w, from, j->m0, j->rows);
+    trace_shares(j);
     unsigned flush = rfi_flush_begin();
-    ptrdiff_t hard = w->row_kernels->sum(&span);
+    bool there = !centres_at_median(j) || centre_share(j) == 0 || find_median_row(j, to - from);
+    ptrdiff_t terms = there ? list_terms(j, from) : 0;
+    ptrdiff_t hard = terms > 0 ? sum_terms(j, from, to - from, terms) : -1;
     rfi_flush_end(flush);
-    if (*reported) {
-        double *sum = rfi_treesum_leaf(&w->trust);
-        double counted = (double)(to - from - hard);
-        for (ptrdiff_t p = 0; p <= plan->n_raw; p++) {
-            sum[p] += counted * w->raw_share[p];
-            if (p < plan->n_raw && w->raw_share[p] == 0) {
-                w->rejected[p] += to - from - hard;
-            }
-        }
+    if (*reported && hard >= 0) {
+        report_sum(j, to - from - hard);
     }
     return hard;
 }
 
-/* Behind pre-aggregators: chunk by chunk. */
-static reef_status combine_mixed(const job *j, ptrdiff_t from, ptrdiff_t to)
+/* A rule of single coordinates behind pre-aggregators. */
+static ptrdiff_t span_mixed(const job *j, ptrdiff_t from, ptrdiff_t to, bool *reported)
 {
-    const reef_plan *plan = j->plan;
-    reef_status status = REEF_OK;
-    for (ptrdiff_t m = from; status == REEF_OK && m < to; m += RFI_MIX_CHUNK) {
-        ptrdiff_t count = to - m < RFI_MIX_CHUNK ? to - m : RFI_MIX_CHUNK;
-        rfi_rows_used(plan, j->worker, m, j->m0, j->rows);
-        for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
-            j->worker->rows_mixed[p] = j->worker->used[p];
-        }
-        bool reported = plan->report && !rfi_report_wants_shares(plan->report);
-        ptrdiff_t hard = rfi_span_mixed(plan, j->worker, j->worker->rows_mixed, count, j->share, j->tuned, j->floor,
-                                        out_at(j, m), &reported);
-        status = hard < 0 ? combine_scalar(j, m, m + count) : finish_span(j, m, count, hard, reported);
-    }
-    return status;
+    rfi_worker *w = j->worker;
+    rfi_rows_used(j->plan, w, from, j->m0, j->rows);
+    move_rows(w->rows_mixed, w->used, j->plan->n_raw);
+    return rfi_span_mixed(j->plan, w, w->rows_mixed, to - from, j->share, j->tuned, j->floor, out_at(j, from),
+                          reported);
 }
 
-static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
+static reef_status combine_part(const job *j, ptrdiff_t from, ptrdiff_t to)
 {
-    assert(from < to && from / RFI_TILE == (to - 1) / RFI_TILE);
-    if (j->plan->wide && j->plan->rule->span) {
-        return combine_mixed(j, from, to);
-    }
     const reef_plan *plan = j->plan;
     ptrdiff_t hard = -1;
     bool reported = plan->report && !rfi_report_wants_shares(plan->report);
-    if (plan->kernels) {
+    if (plan->mixes && plan->rule->span) {
+        hard = span_mixed(j, from, to, &reported);
+    } else if (plan->kernels) {
         hard = plan->rule->column ? span_column(j, from, to, &reported) : span_sum(j, from, to, &reported);
     }
     return hard < 0 ? combine_scalar(j, from, to) : finish_span(j, from, to - from, hard, reported);
+}
+
+/* In chunks where mixed rows are to be made. */
+static reef_status combine_span(const job *j, ptrdiff_t from, ptrdiff_t to)
+{
+    assert(from < to && from / RFI_TILE == (to - 1) / RFI_TILE);
+    const reef_plan *plan = j->plan;
+    bool mixes = plan->mixes && (plan->rule->span || centres_at_median(j));
+    ptrdiff_t chunk = mixes ? plan->mix_chunk : RFI_SPAN_MAX;
+    reef_status status = REEF_OK;
+    for (ptrdiff_t m = from; status == REEF_OK && m < to; m += chunk) {
+        status = combine_part(j, m, to - m < chunk ? to : m + chunk);
+    }
+    return status;
 }
 
 /* Shares of one block, from its own Gram matrix, just before it is combined. */
@@ -577,6 +644,12 @@ static reef_status combine_range(job *j, ptrdiff_t m1)
     return failed;
 }
 
+bool rfi_combine_hard(reef_plan *plan, const void *const *rows, void *out, ptrdiff_t hard)
+{
+    job j = {.plan = plan, .worker = plan->m.workers, .rows = rows, .out = out, .tuned = plan->tuned};
+    return finish_span(&j, 0, plan->total, hard, true) == REEF_OK && !reef_plan_suspect(plan);
+}
+
 reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                               const void *const *rows, void *out, reef_error *error)
 {
@@ -609,6 +682,7 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
         return REEF_OK; /* a row must go first; see reef_plan_suspect */
     }
     if (plan->rule->weigh && plan->scope <= 0) {
+        j.space.origin = plan->spaces[plan->passes - 1].origin; /* a pre-aggregator may have asked for it */
         j.share = plan->m.shares + (plan->scope == REEF_SCOPE_SEGMENT ? segment * (plan->rows + 2) : 0);
     }
     if (plan->rule->column) {

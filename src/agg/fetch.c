@@ -90,7 +90,7 @@ void rfi_fetch(reef_plan *plan, rfi_worker *worker, const void *const *rows, ptr
     }
 }
 
-/* z = refill * sum over rows with a value of C_kp x_p; the origin's share adds nothing. */
+/* z = refill * sum over rows with a value of C_kp x_p, a number of the rows' type; the origin's share adds nothing. */
 static double mix_row(const reef_plan *plan, rfi_worker *worker, ptrdiff_t k, const double *x, const bool *hole)
 {
     const double *c = plan->m.matrix + k * (plan->rows + 1);
@@ -113,7 +113,9 @@ static double mix_row(const reef_plan *plan, rfi_worker *worker, ptrdiff_t k, co
     if (low > high) {
         return 0; /* a gap */
     }
-    return fmin(fmax(worker->refill[k] * sum, low), high); /* rounding must not lead out of the hull, nor to infinity */
+    double value =
+        fmin(fmax(worker->refill[k] * sum, low), high); /* not out of the hull by rounding, nor to infinity */
+    return plan->dtype == REEF_F32 ? (double)(float)value : value;
 }
 
 double rfi_points_median(rfi_worker *worker, ptrdiff_t rows)

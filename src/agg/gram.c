@@ -113,7 +113,7 @@ static void pad_chunk(double *centred, ptrdiff_t points, const gram_piece *piece
 }
 
 /* The points of a chunk by kernels, in double precision; false if it must be done by the scalar code (non-finite or extreme values). */
-static bool gram_double(reef_plan *plan, rfi_worker *worker, const rfi_kernels *kernels, const gram_piece *piece)
+static bool gram_double(reef_plan *plan, rfi_worker *worker, const gram_piece *piece)
 {
     double largest = 0;
     ptrdiff_t points = rfi_space_points(plan, piece->space);
@@ -121,12 +121,12 @@ static bool gram_double(reef_plan *plan, rfi_worker *worker, const rfi_kernels *
                      .n = rfi_space_rows(plan, piece->space),
                      .count = piece->count,
                      .scratch = worker->scratch};
-    if (!kernels->centre(&span, worker->centred_rows, RFI_GRAM_STRIDE, worker->medians, &largest) ||
+    if (!worker->row_kernels->centre(&span, worker->centred_rows, RFI_GRAM_STRIDE, worker->medians, &largest) ||
         !in_gram_range(largest) || !centre_extra_points(plan, worker, piece, 0x1p+500)) {
         return false;
     }
     pad_chunk(worker->centred_rows, points, piece);
-    kernels->gram(worker->centred_rows, RFI_GRAM_STRIDE, points, padded(piece), rfi_treesum_leaf(&worker->gram));
+    plan->kernels->gram(worker->centred_rows, RFI_GRAM_STRIDE, points, padded(piece), rfi_treesum_leaf(&worker->gram));
     return true;
 }
 
@@ -180,9 +180,10 @@ static bool all_agree(const rfi_worker *worker, ptrdiff_t points, const gram_pie
 /* The products of the listed points with each other, anew in double precision. */
 static void repair_close(const reef_plan *plan, rfi_worker *worker, const gram_piece *piece, ptrdiff_t count)
 {
+    ptrdiff_t rows = rfi_space_rows(plan, piece->space);
     ptrdiff_t raw = 0;
     double *to = worker->centred_rows;
-    for (; raw < count && worker->close_points[raw] < plan->n_raw; raw++) {
+    for (; raw < count && worker->close_points[raw] < rows; raw++) {
         worker->close_rows[raw] = worker->used[worker->close_points[raw]];
     }
     rfi_span span = {.rows = worker->close_rows, .n = raw, .count = piece->count};
@@ -205,9 +206,10 @@ static void repair_close(const reef_plan *plan, rfi_worker *worker, const gram_p
 /* Origin and centre in single precision too, and zeros behind a short chunk. */
 static void narrow_extra_points(const reef_plan *plan, rfi_worker *worker, const gram_piece *piece, ptrdiff_t points)
 {
+    ptrdiff_t rows = rfi_space_rows(plan, piece->space);
     for (ptrdiff_t p = 0; p < points; p++) {
         float *row = worker->single_rows + p * RFI_SINGLE_STRIDE;
-        for (ptrdiff_t t = 0; p >= plan->n_raw && t < piece->count; t++) {
+        for (ptrdiff_t t = 0; p >= rows && t < piece->count; t++) {
             row[t] = (float)worker->centred_rows[p * RFI_GRAM_STRIDE + t];
         }
         for (ptrdiff_t t = piece->count; t < padded(piece); t++) {
@@ -221,7 +223,10 @@ static bool gram_single(reef_plan *plan, rfi_worker *worker, const gram_piece *p
 {
     ptrdiff_t points = rfi_space_points(plan, piece->space);
     ptrdiff_t length = rfi_packed_length(points);
-    rfi_span span = {.rows = worker->used, .n = plan->n_raw, .count = piece->count, .scratch = worker->scratch};
+    rfi_span span = {.rows = worker->used,
+                     .n = rfi_space_rows(plan, piece->space),
+                     .count = piece->count,
+                     .scratch = worker->scratch};
     if (!worker->row_kernels->centre_single(&span, worker->single_rows, RFI_SINGLE_STRIDE, worker->medians) ||
         !centre_extra_points(plan, worker, piece, LARGEST_SINGLE)) {
         return false;
@@ -251,13 +256,13 @@ static bool is_mixed(const reef_plan *plan, const rfi_space *space)
     return space->mixed && plan->agg->count > 1;
 }
 
-/* Behind pre-aggregators: of the mixed rows, which are made in double precision. */
-static bool gram_mixed(reef_plan *plan, rfi_worker *worker, const gram_piece *piece)
+/* Behind pre-aggregators: worker->used gets the mixed rows in place of the raw ones. */
+static bool mix_used(const reef_plan *plan, rfi_worker *worker, const gram_piece *piece)
 {
     for (ptrdiff_t p = 0; p < plan->n_raw; p++) {
         worker->rows_mixed[p] = worker->used[p];
     }
-    return rfi_mix_rows(plan, worker, worker->rows_mixed, piece->count) && gram_double(plan, worker, plan->wide, piece);
+    return rfi_mix_rows(plan, worker, worker->rows_mixed, piece->count);
 }
 
 /* One chunk by the kernels; false if the scalar code must do it. *single: single precision is worth trying. */
@@ -265,14 +270,14 @@ static bool gram_fast(reef_plan *plan, rfi_worker *worker, const gram_piece *pie
                       const void *const *rows, bool *single)
 {
     bool raw = !is_mixed(plan, piece->space);
-    if (!plan->kernels || (!raw && !plan->wide)) {
+    if (!plan->kernels || (!raw && !plan->mixes)) {
         return false;
     }
     rfi_rows_used(plan, worker, piece->m, m0, rows);
     unsigned flush = rfi_flush_begin();
-    *single = raw && *single && gram_single(plan, worker, piece);
-    bool done =
-        *single || (raw ? gram_double(plan, worker, worker->row_kernels, piece) : gram_mixed(plan, worker, piece));
+    bool there = raw || mix_used(plan, worker, piece);
+    *single = there && *single && gram_single(plan, worker, piece);
+    bool done = *single || (there && gram_double(plan, worker, piece));
     rfi_flush_end(flush);
     return done;
 }
@@ -281,10 +286,9 @@ void rfi_gram_tile(reef_plan *plan, rfi_worker *worker, const rfi_space *space, 
                    ptrdiff_t count, ptrdiff_t m0, const void *const *rows)
 {
     assert(count >= 1 && count <= RFI_TILE && m >= m0 && m + count <= plan->m.lengths[segment]);
-    bool single = plan->kernels && plan->kernels->gram_single && plan->n_raw >= FEWEST_SINGLE;
-    ptrdiff_t chunk = is_mixed(plan, space) ? RFI_MIX_CHUNK : RFI_GRAM_CHUNK;
-    for (ptrdiff_t at = m; at < m + count; at += chunk) {
-        ptrdiff_t end = m + count - at < chunk ? m + count : at + chunk;
+    bool single = plan->kernels && plan->kernels->gram_single && rfi_space_rows(plan, space) >= FEWEST_SINGLE;
+    for (ptrdiff_t at = m; at < m + count; at += RFI_GRAM_CHUNK) {
+        ptrdiff_t end = m + count - at < RFI_GRAM_CHUNK ? m + count : at + RFI_GRAM_CHUNK;
         gram_piece piece = {space, segment, at, end - at};
         if (gram_fast(plan, worker, &piece, m0, rows, &single)) {
             continue;

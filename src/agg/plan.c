@@ -11,8 +11,6 @@
 static const ptrdiff_t slot_bytes_max = (ptrdiff_t)64 << 20;
 /* More slots than this serve no thread count we know. */
 enum { SLOTS_WANTED = 64 };
-/* With more numbers than this the fixed costs of a call are not felt, but it would be if a kernel had to be called twice. */
-enum { BRIEF_NUMBERS = 4096 };
 
 static const rfi_stage *last_stage(const reef_agg *agg)
 {
@@ -69,7 +67,7 @@ static void choose_passes(reef_plan *plan)
     bool piped = agg->count > 1;
     bool local = plan->scope > 0; /* blocks are solved inside combine, without a pass */
     bool weighs = plan->rule->weigh != NULL;
-    bool own_rows = plan->scope == REEF_SCOPE_SEGMENT || (plan->needs & (REEF_NEED_MEDIAN | REEF_NEED_CENTRE));
+    bool own_rows = plan->scope == REEF_SCOPE_SEGMENT || (plan->needs & REEF_NEED_MEDIAN);
     bool own_pass = weighs && !local && piped && own_rows;
     bool shared = weighs && !local && !own_pass;
     unsigned first = mix_needs | (shared ? plan->needs : 0);
@@ -158,8 +156,9 @@ static void choose_grain(reef_plan *plan)
 static void lay_out_rows(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
 {
     ptrdiff_t k = plan->rows;
-    ptrdiff_t mixed = plan->wide ? k : 0;
+    ptrdiff_t mixed = plan->mixes ? k : 0;
     bool fast = plan->kernels != NULL;
+    bool at_median = (plan->needs & REEF_NEED_CENTRE) && (plan->needs & REEF_NEED_MEDIAN);
     bool chooses = fast && plan->rule->weigh && plan->rule->span;
     w->rows = rfi_arena_take(arena, k, 1, sizeof(void *));
     w->used = rfi_arena_take(arena, k + 1, 1, sizeof(void *));
@@ -168,8 +167,9 @@ static void lay_out_rows(const reef_plan *plan, rfi_arena *arena, rfi_worker *w)
     w->scratch = rfi_arena_take(arena, fast ? k : 0, 1, RFI_SPAN_SCRATCH(1));
     w->chosen_sums = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(double));
     w->chosen_rejected = rfi_arena_take(arena, chooses ? k : 0, 1, sizeof(int64_t));
+    w->median_row = rfi_arena_take(arena, fast && at_median ? RFI_SPAN_MAX : 0, 1, rfi_dtype_size(plan->dtype));
     w->rows_mixed = rfi_arena_take(arena, mixed, 1, sizeof(void *));
-    w->mixed = rfi_arena_take(arena, mixed ? mixed + 1 : 0, RFI_MIX_CHUNK, sizeof(double));
+    w->mixed = rfi_arena_take(arena, mixed, plan->mix_stride, rfi_dtype_size(plan->dtype));
     w->mixed_sums = rfi_arena_take(arena, mixed, 1, sizeof(double));
     w->mixed_none = rfi_arena_take(arena, mixed, 1, sizeof(int64_t));
     w->none_at = rfi_arena_take(arena, mixed ? mixed + 1 : 0, RFI_MIX_CHUNK, 1);
@@ -275,8 +275,14 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     m->active = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
     m->reason = rfi_arena_take(arena, k, 1, sizeof(unsigned char));
     m->suspect = rfi_arena_take(arena, k, 1, sizeof(atomic_bool));
+    ptrdiff_t mixed = plan->mixes ? k : 0;
+    m->mixing.way = rfi_arena_take(arena, mixed, 1, 1);
+    m->mixing.first = rfi_arena_take(arena, mixed, 1, sizeof(ptrdiff_t));
+    m->mixing.core = rfi_arena_take(arena, mixed, 1, sizeof(bool));
+    m->mixing.mean = rfi_arena_take(arena, mixed, 1, sizeof(rfi_mean));
+    m->mixing.changes = rfi_arena_take(arena, k <= RFI_MEANS_ROWS ? mixed : 0, k, sizeof(uint16_t));
     m->matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
-    m->stage_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
+    m->stage_matrix = rfi_arena_take(arena, piped ? k : 0, points, sizeof(double));
     m->next_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
     m->gram = rfi_arena_take(arena, plan->gram_any ? points : 0, points, sizeof(double));
     m->next_gram = rfi_arena_take(arena, piped ? points : 0, points, sizeof(double));
@@ -297,14 +303,23 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     }
 }
 
-/* Not for rules that have float32 numbers beside the rows: a remembered centre, or the span of a rule from outside. */
+/* Not for rules that have float32 numbers beside the rows: a remembered centre, mixed rows, or the span of a rule from outside. */
 static void choose_halved(reef_plan *plan)
 {
     bool own_span = plan->rule->span && !rfi_rule_is_builtin(plan->rule);
-    bool possible = plan->dtype == REEF_F32 && plan->kernels && !own_span && !(plan->needs & REEF_NEED_CENTRE);
+    bool only_rows = !own_span && !plan->mixes && !(plan->needs & REEF_NEED_CENTRE);
+    bool possible = plan->dtype == REEF_F32 && plan->kernels && only_rows;
     for (int brain = 0; possible && brain < 2; brain++) {
         plan->halved[brain] = rfi_kernels_halved(plan->kernels, brain);
     }
+}
+
+/* Gram sums need long chunks, whose pairs are looked at one by one. */
+static void choose_mix_chunk(reef_plan *plan)
+{
+    bool own_gram = plan->rule->weigh && (plan->passes == 0 || plan->spaces[plan->passes - 1].mixed);
+    plan->mix_chunk = own_gram ? RFI_GRAM_CHUNK : RFI_MIX_CHUNK;
+    plan->mix_stride = plan->mix_chunk + RFI_MIX_APART;
 }
 
 /* Whether one call of the rule's kernel can be all there is to do. */
@@ -313,8 +328,7 @@ static bool is_brief(const reef_plan *plan)
     const reef_rule *rule = plan->rule;
     bool floored = rule->relative_floor && rule->relative_floor(plan->params) > 0;
     return plan->kernels && plan->agg->count == 1 && plan->segments == 1 && plan->total <= RFI_SPAN_MAX &&
-           plan->total * plan->rows <= BRIEF_NUMBERS && !(plan->needs & REEF_NEED_SELF) && rule->span && rule->column &&
-           !rule->weigh && !rule->memory && !floored;
+           !(plan->needs & REEF_NEED_SELF) && rule->span && rule->column && !rule->weigh && !rule->memory && !floored;
 }
 
 static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_shape *shape, reef_error *error)
@@ -328,7 +342,7 @@ static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_sha
     plan->kernels = rfi_kernels_find(plan->dtype == REEF_F32);
     bool looks = plan->rule->span || plan->rule->weigh; /* at mixed rows */
     bool mixes = agg->count > 1 && looks && agg->nan != RFI_NAN_DROP_COORDINATE;
-    plan->wide = plan->kernels && mixes ? rfi_kernels_find(false) : NULL;
+    plan->mixes = plan->kernels && mixes;
     plan->needs = plan->rule->needs ? plan->rule->needs(plan->params) : 0;
     choose_halved(plan);
     plan->scope = plan->rule->weigh && plan->rule->scope ? plan->rule->scope(plan->params) : REEF_SCOPE_WHOLE;
@@ -344,6 +358,7 @@ static reef_status describe(reef_plan *plan, const reef_agg *agg, const reef_sha
     choose_slots(plan, shape);
     choose_block(plan, shape);
     choose_grain(plan);
+    choose_mix_chunk(plan);
     plan->brief = is_brief(plan);
     return REEF_OK;
 }

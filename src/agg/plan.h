@@ -5,7 +5,7 @@
  * K     rows the plan is made for          n_raw    rows in use (weight > 0, not dropped)
  * P     points: rows, origin, centre       n_mixed  rows after the pre-aggregators (= n_raw without them)
  * A pass sums the Gram matrix of its points over all coordinates: first that of the raw rows, for pre-aggregators and
- * for the rule; then, if the rule measures from the median or the centre of its own mixed rows, that of the mixed rows.
+ * for the rule; then, if the rule measures from the median of its own mixed rows, or in each segment, that of the mixed rows.
  *
  * Rules that remember senders have one pass too: it sums lengths and sketches of residuals instead (recall.h).
  *
@@ -41,8 +41,23 @@ typedef struct rfi_space {
     bool centre; /* the remembered centre is a point */
 } rfi_space;
 
-/* Coordinates of mixed rows made at a time. */
-enum { RFI_MIX_CHUNK = 256 };
+/* Coordinates of mixed rows made at a time: for rules of single coordinates, and for Gram sums and what goes with them. A power of two from row
+ * to row would put all rows into the same few places of the cache. */
+enum { RFI_MIX_CHUNK = 256, RFI_MIX_APART = 16 };
+
+/* How a mixed row is made. */
+enum { RFI_MIX_RAW, RFI_MIX_MEAN, RFI_MIX_COPY, RFI_MIX_SCALED, RFI_MIX_SUM };
+
+/* The mixing matrix as kernels go about it. */
+typedef struct rfi_mixing {
+    unsigned char *
+        way; /* K: of each mixed row: it is a raw row, a mean of many, the same as another, a raw row made smaller, or a sum */
+    ptrdiff_t *first;  /* K: the first raw row that is part of it, or the mixed row that is the same */
+    bool *core;        /* K: raw rows that most of the means have */
+    rfi_mean *mean;    /* K */
+    uint16_t *changes; /* K x K, none for more than RFI_MEANS_ROWS rows */
+    ptrdiff_t means;
+} rfi_mixing;
 
 typedef struct rfi_worker {
     /* type of the rows under way (the plan's, or one that rfi_plan_reads), and the kernels for them */
@@ -65,25 +80,26 @@ typedef struct rfi_worker {
     bool *close;             /* K + 2: such points */
     double *room;            /* for sketches of residuals: RFI_RESIDUAL_ROOM(K), and one set of sums */
     double *signs;           /* RFI_SPAN_MAX, with it */
-    double *mixed;           /* (K + 1) x RFI_MIX_CHUNK: mixed rows and the result, for rules behind pre-aggregators */
-    double *mixed_sums;      /* K, with it: sums of the shares of mixed rows */
-    int64_t *mixed_none;     /* K: numbers of coordinates at which they have none */
-    unsigned char *none_at;  /* (K + 1) x RFI_MIX_CHUNK: where that is; and the same for a raw row */
-    double *tile;            /* RFI_CHUNK columns of K raw values */
-    bool *hole;              /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
-    double *points;          /* K + 2 values of one column of a space */
-    bool *gap;               /* K: mixed row has no value at this column */
-    double *refill;          /* K: factor by which the rest of a mixed row stands in for its holes */
-    double *centred;         /* (K + 2) x RFI_CHUNK, for Gram sums */
-    double *share;           /* K + 2: effective weights on the points of the rule's space */
-    double *raw_share;       /* K + 1: effective weights on raw rows, and on origin or centre together */
-    double *x;               /* K: values handed to the column rule */
-    double *a;               /* K: their weights */
-    double *x_share;         /* K: its answer */
-    ptrdiff_t *where;        /* K: which point each value is */
-    double *work;            /* 4 K, for the rule */
-    ptrdiff_t *index;        /* 2 K, for the rule */
-    double *chosen_sums;     /* K: the report on rows that were chosen (chosen.c), and the next */
+    void *median_row;        /* RFI_SPAN_MAX numbers of the plan type, for rules whose centre may be the median */
+    void *mixed;         /* K x mix_stride numbers of the plan's type: mixed rows, for rules behind pre-aggregators */
+    double *mixed_sums;  /* K, with it: sums of the shares of mixed rows */
+    int64_t *mixed_none; /* K: numbers of coordinates at which they have none */
+    unsigned char *none_at; /* (K + 1) x RFI_MIX_CHUNK: where that is; and the same for a raw row */
+    double *tile;           /* RFI_CHUNK columns of K raw values */
+    bool *hole;             /* RFI_CHUNK x K: entry left out (nan=drop-coordinate) */
+    double *points;         /* K + 2 values of one column of a space */
+    bool *gap;              /* K: mixed row has no value at this column */
+    double *refill;         /* K: factor by which the rest of a mixed row stands in for its holes */
+    double *centred;        /* (K + 2) x RFI_CHUNK, for Gram sums */
+    double *share;          /* K + 2: effective weights on the points of the rule's space */
+    double *raw_share;      /* K + 1: effective weights on raw rows, and on origin or centre together */
+    double *x;              /* K: values handed to the column rule */
+    double *a;              /* K: their weights */
+    double *x_share;        /* K: its answer */
+    ptrdiff_t *where;       /* K: which point each value is */
+    double *work;           /* 4 K, for the rule */
+    ptrdiff_t *index;       /* 2 K, for the rule */
+    double *chosen_sums;    /* K: the report on rows that were chosen (chosen.c), and the next */
     int64_t *chosen_rejected;
     double *scales;     /* RFI_TILE, for scale floors relative to a tile */
     double *block_gram; /* (K+2)^2 and, for shares solved inside combine, what solve needs */
@@ -119,8 +135,9 @@ typedef struct rfi_memory {
     ptrdiff_t *active;      /* K: raw row -> row of the caller */
     unsigned char *reason;  /* K: reef_reason */
     atomic_bool *suspect;   /* K: row seen with non-finite values */
+    rfi_mixing mixing;      /* with mixed rows made by kernels */
     double *matrix;         /* K x (K + 1): C, mixed rows from raw rows and origin */
-    double *stage_matrix;   /* K x (K + 1) */
+    double *stage_matrix;   /* K x (K + 2): from the points of the stage */
     double *next_matrix;    /* K x (K + 1) */
     double *gram;           /* (K + 2)^2 */
     double *next_gram;      /* (K + 2)^2 */
@@ -142,16 +159,18 @@ struct reef_plan {
     ptrdiff_t total; /* coordinates of all segments */
     reef_dtype dtype;
     ptrdiff_t worker_count;
-    const rfi_kernels *wide;    /* kernels for float64, for mixed rows; NULL: none, or not needed */
     const rfi_kernels *kernels; /* NULL: the scalar rules do everything */
     /* the same for rows of float16 and bfloat16; NULL: none, or not possible with the rule */
     const rfi_kernels *halved[2];
-    unsigned needs;    /* of the rule */
-    int64_t scope;     /* of the rule: REEF_SCOPE_* or a block length */
-    bool gram_any;     /* some pass sums Gram matrices */
-    bool brief;        /* short vectors, and a rule that is one call of a kernel: apply.c has a short way for them */
-    bool recalls;      /* the rule remembers every sender */
-    rfi_recall recall; /* with it */
+    bool mixes;           /* mixed rows are made by kernels */
+    ptrdiff_t mix_chunk;  /* so many coordinates at most, with it */
+    ptrdiff_t mix_stride; /* numbers from one mixed row to the next */
+    unsigned needs;       /* of the rule */
+    int64_t scope;        /* of the rule: REEF_SCOPE_* or a block length */
+    bool gram_any;        /* some pass sums Gram matrices */
+    bool brief;           /* short vectors, and a rule that is one call of a kernel: apply.c has a short way for them */
+    bool recalls;         /* the rule remembers every sender */
+    rfi_recall recall;    /* with it */
     rfi_space spaces[2];
     ptrdiff_t passes;
     bool mix_early;   /* no pre-aggregator looks at the rows: the matrix is found before the first pass */
@@ -249,6 +268,9 @@ reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t s
 
 /* combine.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
 double rfi_effective_count(const double *a, ptrdiff_t n, bool equal);
+/* The scalar rule at the coordinates listed in the first worker's `hard`, for a brief plan that is settled. False: it failed, or a row holds NaN or
+ * Inf. */
+bool rfi_combine_hard(reef_plan *plan, const void *const *rows, void *out, ptrdiff_t hard);
 /* The rule's tuning constant for rows of these weights. */
 double rfi_plan_tune(const reef_plan *plan, const double *a, ptrdiff_t n, bool equal);
 
@@ -272,8 +294,10 @@ void rfi_state_commit(reef_state *state);
 /* What a state remembers of senders; NULL if it does not. */
 rfi_senders *rfi_state_senders(const reef_state *state);
 
-/* Mixed rows of at most RFI_MIX_CHUNK coordinates, by kernels: worker->used then points to them, float64 whatever the rows are (mixed.c).
- * `rows` point to the first coordinate, and may not be worker->used. False if some value is not finite. */
+/* mixed.c: how the rows of the mixing matrix are best made, when it is known. */
+void rfi_mix_prepare(reef_plan *plan);
+/* Mixed rows of at most mix_chunk coordinates, by kernels: worker->used then points to them, numbers of the plan's type. `rows` point to
+ * the first coordinate, and may not be worker->used. False if a value is known not to be finite; others may not be either. */
 bool rfi_mix_rows(const reef_plan *plan, rfi_worker *worker, const void *const *rows, ptrdiff_t count);
 /* An elementwise rule on the mixed rows of at most RFI_MIX_CHUNK coordinates, by kernels (mixed.c). `rows` point to the first of them.
  * share: of a rule that chooses mixed rows, NULL: it has all. *reported: trust is wanted, and after the call whether it was given. Returns the number of hard coordinates, or -1: nothing done. */

@@ -151,14 +151,14 @@ static void compose(reef_plan *plan, ptrdiff_t rows_in, ptrdiff_t rows_out, ptrd
     m->next_matrix = spare;
 }
 
-/* Row k of the new space seen from the old points: a mixed row, or the origin itself. */
+/* Row k of the new space seen from the old points: a mixed row, or origin and centre themselves. */
 static double coefficient(const reef_plan *plan, ptrdiff_t k, ptrdiff_t p, ptrdiff_t rows_out, ptrdiff_t rows_in,
                           ptrdiff_t points)
 {
-    return k < rows_out ? plan->m.stage_matrix[k * points + p] : (double)(p == rows_in);
+    return k < rows_out ? plan->m.stage_matrix[k * points + p] : (double)(p - rows_in == k - rows_out);
 }
 
-/* gram = B gram B' with B the stage's matrix (and the origin as it is). A row that touches a far point is far. */
+/* gram = B gram B' with B the stage's matrix (origin and centre as they are). A row that touches a far point is far. */
 static void transform_gram(reef_plan *plan, rfi_worker *worker, ptrdiff_t rows_in, ptrdiff_t rows_out, ptrdiff_t points)
 {
     double *g = plan->m.gram;
@@ -192,17 +192,17 @@ static reef_status mix_stage(reef_plan *plan, ptrdiff_t i, ptrdiff_t *rows, bool
     rfi_memory *m = &plan->m;
     rfi_worker *worker = &m->workers[0];
     const rfi_stage *stage = &plan->agg->stages[i];
-    bool origin = gram && plan->spaces[0].origin;
-    ptrdiff_t points_count = *rows + origin;
+    rfi_space space = {.origin = gram && plan->spaces[0].origin, .centre = gram && plan->spaces[0].centre};
+    ptrdiff_t points_count = *rows + space.origin + space.centre;
     reef_status status = gram ? mark_far(m->gram, *rows, points_count, worker->far, error) : REEF_OK;
     if (status != REEF_OK) {
         return status;
     }
-    rfi_space space = {.mixed = false, .origin = origin};
     reef_points points = points_of(plan, worker, &space, m->gram);
     points.n = *rows;
     points.count = points_count;
-    points.origin = origin ? *rows : -1;
+    points.origin = space.origin ? *rows : -1;
+    points.centre = space.centre ? points_count - 1 : -1;
     points.a = m->mixed_weights;
     points.equal = plan->equal_mixed;
     points.f = plan->malicious_count[i];
@@ -235,6 +235,9 @@ reef_status rfi_mix_all(reef_plan *plan, bool gram, reef_error *error)
         if (status != REEF_OK) {
             return status;
         }
+    }
+    if (plan->mixes) {
+        rfi_mix_prepare(plan);
     }
     return REEF_OK;
 }

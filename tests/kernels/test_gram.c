@@ -230,11 +230,13 @@ static const gram_case cases[] = {
     {"nnm | krum", false},
     {"nnm | mean", false},
     {"nnm | vref", false},
+    {"nnm | cclip:start=median,tau=1", false},
     {"arc | geomed", false},
     {"clip | mean", false},
     {"clip:c=3 | vref", false},
     {"bucketing | krum", false},
     {"bucketing | vref", false},
+    {"bucketing | cclip:start=median,L=2", false},
 };
 
 typedef struct tally {
@@ -333,12 +335,12 @@ static void check_case(model *d, const gram_case *c, const char *data, tally *su
     reef_agg_destroy(&agg);
 }
 
-/* Mixed rows are often equal, or each other's nearest, and then scores tie; of two pairs of rows neither is the majority: leave those
- * out. */
+/* Mixed rows are often equal, or each other's nearest, and then scores tie; of two pairs of rows, as nnm too makes of 4 rows, neither is
+ * the majority: leave those out. */
 static bool may_tie(const char *spec, data_kind kind, ptrdiff_t rows)
 {
     return (strchr(spec, '|') && spec_uses(spec, "krum") && (kind >= CAUCHY || rows < 8)) ||
-           (kind == PAIRS && rows < 8);
+           (kind == PAIRS && rows < 8) || (strcmp(spec, "nnm | vref") == 0 && rows == 4);
 }
 
 static void check_shape(ptrdiff_t rows, ptrdiff_t segments, const ptrdiff_t *sizes, uint32_t seed)
@@ -380,7 +382,8 @@ static void many_coordinates(void **state)
 /* A remembered centre: three rounds, each path with its own state. */
 static void remembered_centres(void **state)
 {
-    static const char *const specs[] = {"cclip:tau=1,L=3", "cclip:start=median,tau=2,L=2", "nnm | cclip:tau=1"};
+    static const char *const specs[] = {"cclip:tau=1,L=3", "cclip:start=median,tau=2,L=2", "nnm | cclip:tau=1",
+                                        "arc | cclip:tau=1,L=2"};
     static const ptrdiff_t sizes[] = {1030, 65};
     tally sum = {0};
     (void)state;

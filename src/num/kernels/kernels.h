@@ -64,13 +64,37 @@ typedef struct rfi_turns {
 /* Numbers of the rows' type that `residual` needs to work with. */
 #define RFI_RESIDUAL_ROOM(n) ((n) * (2 * RFI_SKETCH_GROUP + 3 * RFI_SKETCH_LANES))
 
+/* One mean of rows with equal weights: made from the sum of the rows that most means have, the core. */
+typedef struct rfi_mean {
+    const double *part;     /* n: positive for the rows it is made of */
+    double factor;          /* 1 / their number */
+    const uint16_t *change; /* numbers of rows: of the core, taken away; then others, added */
+    int taken, added;
+    ptrdiff_t place; /* which row of `out` it is */
+} rfi_mean;
+
+typedef struct rfi_means {
+    const void *const *rows; /* n pointers to the first coordinate, any alignment */
+    const bool *core;        /* n */
+    ptrdiff_t n;
+    ptrdiff_t count;      /* coordinates */
+    const rfi_mean *mean; /* `means` of them */
+    ptrdiff_t means;
+    void *
+        out; /* rows of the same type, `stride` numbers from one to the next: count rounded up to whole vectors, or more */
+    ptrdiff_t stride; /* whole vectors */
+    void *scratch;    /* RFI_SPAN_SCRATCH(n) bytes, 64-byte aligned */
+} rfi_means;
+/* Most rows that means may be made of. */
+enum { RFI_MEANS_ROWS = 256 };
+
 /* Each returns the number of hard coordinates. */
 typedef struct reef_kernels {
     const char *name; /* of the instruction set */
     /* out = sum w_l x_l in double precision; weights NULL: the mean */
     ptrdiff_t (*sum)(const rfi_span *span);
-    /* The same with weights, into float64 numbers whatever the rows are, as many as whole vectors; false if one is not finite. */
-    bool (*sum_wide)(const rfi_span *span);
+    /* Means of many rows each (NULL: not here); false if one is not finite. */
+    bool (*means)(const rfi_means *means);
     /* the lower, upper or mean of the two middle values: kind as rfi_median_kind; equal weights, like the next two */
     ptrdiff_t (*median)(const rfi_span *span, int kind, rfi_kernel_report *report);
     /* mean without the f smallest and largest */

@@ -117,7 +117,6 @@ KERNEL vec midpoint(vec a, vec b)
 const rfi_kernels KERNELS = {
     .name = ISA,
     .sum = NAME(sum),
-    .sum_wide = NAME(sum_wide),
     .median = NAME(median),
     .trimmed = NAME(trimmed),
     .meamed = NAME(meamed),
@@ -131,6 +130,7 @@ const rfi_kernels KERNELS = {
     .centre_single = NAME(centre_single),
     .gram_single = NAME(gram_single),
     .away = NAME(away),
+    .means = NAME(means),
 #endif
     .residual = NAME(residual),
 };
