@@ -4,7 +4,7 @@
  * reference model's data. A segment is handled in parts (stretches of the plan's grain), a part in blocks that fit in the cache.
  *
  * Files: model.c opens a file, header.c reads its header, folder.c opens a folder, compare.c compares, match.c finds each tensor in each file, copies.c finds equal files, merge.c sets up and ends, output.c
- * writes files or a folder, small.c copies what lies beside the weights, pairs.c aggregates LoRA adapters, base.c finds the model that deltas are from, memory.c keeps a state between merges, block.c moves blocks between files and memory, floats.c runs the
+ * writes files or a folder, small.c copies what lies beside the weights, pairs.c aggregates LoRA adapters, pair_notes.c warns of them, base.c finds the model that deltas are from, memory.c keeps a state between merges, block.c moves blocks between files and memory, floats.c runs the
  * aggregation over them, vote.c decides whole numbers. */
 #ifndef RFI_MERGE_MERGE_H
 #define RFI_MERGE_MERGE_H
