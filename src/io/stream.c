@@ -76,10 +76,14 @@ reef_status rfi_reader_confirm(const rfi_reader *reader, reef_error *error)
     }
     bool same = now.size == reader->size && now.modified.tv_sec == reader->modified.tv_sec &&
                 now.modified.tv_nsec == reader->modified.tv_nsec;
-    bool there = stat(reader->path, &place) == 0 && place.st_dev == reader->device && place.st_ino == reader->inode;
+    bool removed = stat(reader->path, &place) != 0;
+    bool there = !removed && place.st_dev == reader->device && place.st_ino == reader->inode;
     return same && there ? REEF_OK
                          : rfi_fail(error, REEF_E_FILE, "%s: the file was %s while it was being read",
-                                    rfi_path_show(reader->path), same ? "replaced" : "changed");
+                                    rfi_path_show(reader->path),
+                                    !same     ? "changed"
+                                    : removed ? "removed"
+                                              : "replaced");
 }
 
 reef_status rfi_reader_get(const rfi_reader *reader, size_t offset, void *bytes, size_t size, reef_error *error)

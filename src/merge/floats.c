@@ -316,17 +316,13 @@ reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
 
 /* ---- trust by tensor ---- */
 
-/* A name without bytes that end a text or that a terminal would obey. */
-static void print_name(rfi_slice name, char *text)
+/* A name as a text, which ends with the first 0. */
+static void take_name(rfi_slice name, char *text)
 {
     for (size_t i = 0; i < name.length; i++) {
-        text[i] = name.text[i];
-        if (text[i] == '\0') {
-            text[i] = '?';
-        }
+        text[i] = name.text[i] ? name.text[i] : '?';
     }
     text[name.length] = '\0';
-    rfi_hide_control(text);
 }
 
 reef_status rfi_merge_tell_tensors(const rfi_merge *merge, reef_error *error)
@@ -350,7 +346,7 @@ reef_status rfi_merge_tell_tensors(const rfi_merge *merge, reef_error *error)
             }
         }
         ptrdiff_t pair = merge->pair_of[merge->segment[s]];
-        print_name(pair < 0 ? tensors[merge->segment[s]].name : rfi_pair_name(merge, pair), name);
+        take_name(pair < 0 ? tensors[merge->segment[s]].name : rfi_pair_name(merge, pair), name);
         merge->options->tensor(merge->options->user, name, merge->lengths[s], trust);
     }
     rfi_release(merge->context, trust);

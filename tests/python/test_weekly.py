@@ -186,6 +186,19 @@ def test_trust_by_tensor(command, tmp_path, rule):
     assert refused.returncode == 2 and precious.read_text() == "x"
 
 
+def test_names_are_exact_for_programs_and_harmless_for_people(command, tmp_path):
+    names = ["line\nfeed", "\x1b[2Jgone", 'a"b', "\u00e9\u202e"]
+    paths = [tmp_path / f"{number}.safetensors" for number in range(5)]
+    for number, path in enumerate(paths):
+        save(path, {name: np.full(4, 100 if number == 4 and name < "a" else 0.01 * number, np.float32) for name in names})
+    options = [*paths, "-o", tmp_path / "out.safetensors", "--trust-tensors", tmp_path / "t.csv"]
+    told = json.loads(subprocess.run([command, "aggregate", "--json", *options], capture_output=True, text=True, check=True).stdout)
+    assert [tensor["name"] for tensor in told["tensors"]] == names
+    done = subprocess.run([command, "aggregate", *options], capture_output=True, check=True)
+    assert done.stdout.endswith(b"4.safetensors: down-weighted in ?[2Jgone (1 of 4 tensors)\n")
+    assert (tmp_path / "t.csv").read_bytes().count(b"\n") == 5 and b"\x1b" not in (tmp_path / "t.csv").read_bytes()
+
+
 def test_names_that_are_meant_to_take_forever(command, tmp_path):
     """Which tensors are summed up together takes time by the length of their names, not by its square; few of them are printed, and not whole."""
     names = ["a." * 4000 + f"{number:05d}" for number in range(6000)]
