@@ -65,6 +65,9 @@ bool rfi_agg_refuses_nan(const reef_agg *agg);
 ptrdiff_t rfi_plan_dropped(const reef_plan *plan);
 /* True if a row takes part in the aggregation under way. */
 bool rfi_plan_uses(const reef_plan *plan, ptrdiff_t row);
+/* read[l]: the next pass over a segment depends on row l; K flags. A rule that has given whole rows their shares combines the rows that have one: for
+ * another the source may let rows[l] point to the numbers of any row that it reads. At least one flag is true. */
+void rfi_plan_rows_read(const reef_plan *plan, ptrdiff_t segment, bool *read);
 /* Coordinates at whose multiples ranks may cut a segment. */
 ptrdiff_t rfi_plan_unit(const reef_plan *plan, bool report);
 /* Least number of coordinates, or a multiple of it, that may be a step of rfi_drive: where every coordinate stands for itself, so few that
