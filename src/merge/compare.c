@@ -82,6 +82,14 @@ static reef_status fail_prefix(const rfi_model *model, const rfi_model *other, r
                     rfi_path_show(model->path), rfi_shown(prefix, shown), rfi_path_show(other->path), advice);
 }
 
+/* "...-00001-of-00002...": all shards of a model were given, as if they were models. */
+static bool is_shard_name(const char *path)
+{
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') : path;
+    const char *of = strstr(name, "-of-");
+    return of && strspn(of + 4, "0123456789") >= 2;
+}
+
 /* The earlier name is the one that the other file lacks. */
 static reef_status fail_missing(const rfi_model *model, const rfi_model *reference, const rfi_tensor *alone, bool mine,
                                 reef_error *error)
@@ -93,9 +101,11 @@ static reef_status fail_missing(const rfi_model *model, const rfi_model *referen
         return mine_only.text ? fail_prefix(model, reference, mine_only, error)
                               : fail_prefix(reference, model, theirs_only, error);
     }
-    return rfi_fail(error, REEF_E_FORMAT, "%s: %s the tensor '%s'; %s %s", rfi_path_show(model->path),
+    bool shards = is_shard_name(model->path) && is_shard_name(reference->path);
+    return rfi_fail(error, REEF_E_FORMAT, "%s: %s the tensor '%s'; %s %s%s", rfi_path_show(model->path),
                     mine ? "has" : "lacks", rfi_shown(alone->name, shown), rfi_path_show(reference->path),
-                    mine ? "lacks it" : "has it");
+                    mine ? "lacks it" : "has it",
+                    shards ? "; for a model in shards give the folder that they are in" : "");
 }
 
 static reef_status compare_format(const rfi_model *model, const rfi_model *reference, reef_error *error)

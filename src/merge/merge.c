@@ -221,7 +221,8 @@ static reef_status list_tensors(rfi_merge *merge, reef_error *error)
     merge->report.tensors = count;
     merge->report.partial = merge->segments - merge->whole;
     if (count == 0 && merge->options->note) {
-        merge->options->note(merge->options->user, "warning: the models have no tensors, and so has the result none");
+        merge->options->note(merge->options->user,
+                             "warning: the models have no tensors, so the result has none either");
     }
     return REEF_OK;
 }

@@ -251,6 +251,13 @@ def test_npz_with_large_records(command, tmp_path):
     assert numbers(load(tmp_path / "out")["w"]).tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "BF16", "bf16"])
+def test_types_by_the_names_that_pytorch_has_for_them(command, tmp_path, name):
+    paths = write(tmp_path, [{"w": np.ones(3, "f4")}, {"w": np.ones(3, "f2")}])
+    assert merge(command, "--cast", name, *paths, "-o", tmp_path / "out").returncode == 0
+    assert load(tmp_path / "out")["w"][0] == "BF16"
+
+
 @pytest.mark.parametrize("prefix, advice", [("module.", "save model.module"), ("_orig_mod.", "torch.compile does that: save model._orig_mod"),
                                             ("net.", "save all models in the same way")])
 def test_a_wrapper_around_a_model(command, tmp_path, prefix, advice):
