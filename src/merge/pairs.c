@@ -181,7 +181,10 @@ reef_status rfi_pairs_find(rfi_merge *merge, reef_error *error)
         merge->factor_numbers = numbers > merge->factor_numbers ? numbers : merge->factor_numbers;
     }
     merge->report.pairs = merge->pair_count;
-    return status == REEF_OK ? rfi_pairs_warn(merge, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return rfi_pairs_warn(merge, error);
 }
 
 rfi_slice rfi_pair_name(const rfi_merge *merge, ptrdiff_t pair)
