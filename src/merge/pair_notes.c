@@ -54,8 +54,8 @@ static bool is_scale(const rfi_tensor *tensor)
 /* Whether the files that have a tensor of few bytes differ in it. */
 static reef_status differ(const rfi_merge *merge, ptrdiff_t tensor, bool *found, reef_error *error)
 {
-    unsigned char first[sizeof(double)];
-    unsigned char other[sizeof(double)];
+    unsigned char first[sizeof(double)] = {0};
+    unsigned char other[sizeof(double)] = {0};
     const rfi_tensor *known = NULL;
     *found = false;
     for (ptrdiff_t l = 0; l < merge->rows; l++) {
