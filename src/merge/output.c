@@ -435,6 +435,9 @@ reef_status rfi_output_commit(rfi_output *out, reef_error *error)
         rfi_output_abandon(out);
         return status;
     }
+    if (out->temporary) {
+        rfi_flush_folder_of(out->target);
+    }
     forget(out);
     return REEF_OK;
 }

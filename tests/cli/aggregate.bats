@@ -330,7 +330,7 @@ PY
     [[ "$output" == *"2 numbers in 1 tensor of 40 files"* ]]
     rm out.st
     run -1 --separate-stderr bash -c 'ulimit -n 20 && "$REEF" aggregate --drop-bad ??.st -o out.st'
-    [[ "$stderr" == *"Too many open files"* ]]
+    [[ "$stderr" == *": cannot open: Too many open files for one process; allow more (ulimit -n)" ]]
     [ ! -e out.st ]
 }
 
