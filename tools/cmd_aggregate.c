@@ -80,6 +80,20 @@ static bool read_size(const char *text, size_t *size)
 
 #define CAST_TYPES "F32 F16 BF16 F64 F8_E4M3 F8_E5M2"
 
+/* What PyTorch calls a type is as good; what is none of its names stays as it is. */
+static const char *type_named(const char *value)
+{
+    static const char *const names[][2] = {
+        {"float32", "F32"},           {"float16", "F16"},         {"bfloat16", "BF16"}, {"float64", "F64"},
+        {"float8_e4m3fn", "F8_E4M3"}, {"float8_e5m2", "F8_E5M2"}, {"fp16", "F16"},      {"fp32", "F32"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcasecmp(value, names[i][0]) == 0) {
+            return names[i][1];
+        }
+    }
+    return value;
+}
+
 /* Letters of any size. */
 static bool is_cast_type(const char *value)
 {
@@ -191,7 +205,7 @@ static bool take_text(request *r, int option, const char *value)
         r->ids_text = value;
         return true;
     case OPT_CAST:
-        r->merge.cast = value;
+        r->merge.cast = type_named(value);
         return true;
     case OPT_BASE:
         r->merge.base = value;

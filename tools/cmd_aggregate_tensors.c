@@ -141,15 +141,19 @@ static ptrdiff_t find_group(const run *low, ptrdiff_t t, size_t *length)
     return end - t;
 }
 
-/* The beginning of a name, whole characters of it. */
+/* The beginning of a name, whole characters of it, and nothing that a terminal would obey. */
 static void print_prefix(FILE *to, const char *name, size_t length, const char *end)
 {
+    char begin[PREFIX_SHOWN + 1];
+    char shown[PREFIX_SHOWN + 1];
     bool all = length <= PREFIX_SHOWN;
-    size_t shown = all ? length : PREFIX_SHOWN;
-    while (!all && shown > 0 && ((unsigned char)name[shown] & 0xC0) == 0x80) {
-        shown--;
+    length = all ? length : PREFIX_SHOWN;
+    while (!all && length > 0 && ((unsigned char)name[length] & 0xC0) == 0x80) {
+        length--;
     }
-    fprintf(to, "%.*s%s%s", (int)shown, length > 0 ? name : "\"\"", all ? "" : "...", end);
+    memcpy(begin, name, length);
+    begin[length] = '\0';
+    fprintf(to, "%s%s%s", length > 0 ? printable(begin, shown, sizeof shown) : "\"\"", all ? "" : "...", end);
 }
 
 /* The groups of a run; returns how many were shown before and are now. */

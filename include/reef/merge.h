@@ -65,7 +65,7 @@ typedef struct reef_merge_options {
     void (*progress)(void *user, double share);
     /* Called with a message for the user, if not NULL: files beside the weights that differ, tensors left out. */
     void (*note)(void *user, const char *sentence);
-    /* Called after a merge for each tensor of floating-point numbers, in the order of the result, those that some files lack last: its name as a text, how many numbers it has,
+    /* Called after a merge for each tensor of floating-point numbers, in the order of the result, those that some files lack last: its name as the file has it, how many numbers it has,
      * and the trust of each file in it (NaN: the file took no part). NULL: trust by tensor is not measured. Not called under no_trust. */
     void (*tensor)(void *user, const char *name, int64_t numbers, const double *trust);
     void *user;                        /* handed to progress, note and tensor */

@@ -360,6 +360,32 @@ bool rfi_plan_uses(const reef_plan *plan, ptrdiff_t row)
     return plan->m.reason[row] == REEF_USED;
 }
 
+/* Shares say all only if they are those of the rows themselves, and entries left out are not counted; a centre that is a median takes all rows. */
+static bool shares_say_all(const reef_plan *plan)
+{
+    return plan->passes > 0 && plan->pass == plan->passes && plan->rule->weigh && plan->scope <= 0 &&
+           plan->agg->count == 1 && plan->agg->nan != RFI_NAN_DROP_COORDINATE && !(plan->needs & REEF_NEED_CENTRE);
+}
+
+void rfi_plan_rows_read(const reef_plan *plan, ptrdiff_t segment, bool *read)
+{
+    assert(plan->begun && segment >= 0 && segment < plan->segments);
+    bool some = false;
+    for (ptrdiff_t l = 0; l < plan->rows; l++) {
+        read[l] = rfi_plan_uses(plan, l);
+    }
+    if (!shares_say_all(plan)) {
+        return;
+    }
+    const double *share = plan->m.shares + (plan->scope == REEF_SCOPE_SEGMENT ? segment * (plan->rows + 2) : 0);
+    for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
+        some = some || share[i] > 0;
+    }
+    for (ptrdiff_t i = 0; some && i < plan->n_raw; i++) {
+        read[plan->m.active[i]] = share[i] > 0;
+    }
+}
+
 reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                             const void *const *rows, bool aligned, reef_error *error)
 {

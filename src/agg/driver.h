@@ -71,6 +71,9 @@ bool rfi_plan_uses(const reef_plan *plan, ptrdiff_t row);
 /* True if rows of that type may be handed over as they are: the plan's own, or one of 16 bits that is widened as it is read. The result
  * has the plan's type, and is what widened rows would give. */
 bool rfi_plan_reads(const reef_plan *plan, rfi_type type);
+/* read[l]: the next pass over a segment depends on row l; K flags. A rule that has given whole rows their shares combines the rows that have one: for
+ * another the source may let rows[l] point to the numbers of any row that it reads. At least one flag is true. */
+void rfi_plan_rows_read(const reef_plan *plan, ptrdiff_t segment, bool *read);
 /* Coordinates at whose multiples ranks may cut a segment. */
 ptrdiff_t rfi_plan_unit(const reef_plan *plan, bool report);
 /* Least number of coordinates, or a multiple of it, that may be a step of rfi_drive: where every coordinate stands for itself, so few that

@@ -109,6 +109,16 @@ static bool is_onnx(const unsigned char *bytes, size_t have)
            (bytes[2] == 0x12 || bytes[2] == 0x3a || bytes[2] == 0x42);
 }
 
+/* Space that was made for a file whose content never came. */
+static bool is_blank_space(const unsigned char *bytes, size_t have)
+{
+    bool blank = have >= 16;
+    for (size_t i = 0; blank && i < have; i++) {
+        blank = bytes[i] == 0;
+    }
+    return blank;
+}
+
 static bool may_be_safetensors(const unsigned char *bytes, size_t have)
 {
     return have > 8 && (bytes[4] | bytes[5] | bytes[6] | bytes[7]) == 0 && bytes[8] == '{';
@@ -125,6 +135,12 @@ const char *rfi_foreign(const void *bytes, size_t have)
         if (have >= b->length && memcmp(bytes, b->bytes, b->length) == 0) {
             return b->is;
         }
+    }
+    if (have == 0) {
+        return "is empty; its download or copy has failed";
+    }
+    if (is_blank_space(first, have)) {
+        return "begins with zeros, as a file does whose download or copy was not finished; get it again";
     }
     const char *zip = name_zip(first, have);
     if (zip) {

@@ -27,7 +27,8 @@ reef_status rfi_fail_errno(reef_error *error, const char *path, const char *what
     if (strerror_r(number, reason, sizeof reason) != 0) {
         (void)snprintf(reason, sizeof reason, "error %d", number);
     }
-    return rfi_fail(error, REEF_E_FILE, "%s: cannot %s: %s", rfi_path_show(path), what, reason);
+    return rfi_fail(error, REEF_E_FILE, "%s: cannot %s: %s%s", rfi_path_show(path), what, reason,
+                    number == EMFILE ? " for one process; allow more (ulimit -n)" : "");
 }
 
 /* ---- reading ---- */
@@ -76,10 +77,14 @@ reef_status rfi_reader_confirm(const rfi_reader *reader, reef_error *error)
     }
     bool same = now.size == reader->size && now.modified.tv_sec == reader->modified.tv_sec &&
                 now.modified.tv_nsec == reader->modified.tv_nsec;
-    bool there = stat(reader->path, &place) == 0 && place.st_dev == reader->device && place.st_ino == reader->inode;
+    bool removed = stat(reader->path, &place) != 0;
+    bool there = !removed && place.st_dev == reader->device && place.st_ino == reader->inode;
     return same && there ? REEF_OK
                          : rfi_fail(error, REEF_E_FILE, "%s: the file was %s while it was being read",
-                                    rfi_path_show(reader->path), same ? "replaced" : "changed");
+                                    rfi_path_show(reader->path),
+                                    !same     ? "changed"
+                                    : removed ? "removed"
+                                              : "replaced");
 }
 
 reef_status rfi_reader_get(const rfi_reader *reader, size_t offset, void *bytes, size_t size, reef_error *error)
@@ -153,7 +158,7 @@ static int open_temporary(const rfi_target *target, mode_t fresh, char *name, si
 
 /* The rename itself reaches the disk only with its folder. A file system that cannot flush folders is no reason to fail:
  * the file is complete either way. */
-static void flush_folder(char *name)
+void rfi_flush_folder_of(char *name)
 {
     char *slash = strrchr(name, '/');
     if (slash) {
@@ -266,7 +271,7 @@ static reef_status commit(rfi_writer *writer, bool fresh, reef_error *error)
     if (number) {
         (void)unlink(writer->name);
     } else {
-        flush_folder(writer->name);
+        rfi_flush_folder_of(writer->name);
     }
     forget(writer);
     return number ? rfi_fail_errno(error, writer->path, "write", number) : REEF_OK;

@@ -58,6 +58,8 @@ reef_status rfi_writer_commit(rfi_writer *writer, reef_error *error);
 reef_status rfi_writer_commit_new(rfi_writer *writer, reef_error *error);
 /* What was put reaches the disk. */
 reef_status rfi_writer_flush(const rfi_writer *writer, reef_error *error);
+/* What was renamed to this name, or made, reaches the disk under it. The text is cut. */
+void rfi_flush_folder_of(char *name);
 /* Removes the temporary file; accepts a closed writer. */
 void rfi_writer_abandon(rfi_writer *writer);
 

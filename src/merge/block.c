@@ -43,6 +43,7 @@ static bool fits(const rfi_merge *merge, const rfi_tensor *tensor, ptrdiff_t m, 
 static void lay_out(const rfi_merge *merge, rfi_arena *arena, rfi_block *block)
 {
     block->rows = rfi_arena_take(arena, merge->rows, 1, sizeof *block->rows);
+    block->wanted = rfi_arena_take(arena, merge->rows, 1, sizeof *block->wanted);
     block->bytes = rfi_arena_take(arena, merge->rows, merge->row_bytes + ROW_GAP, 1);
     block->raw = rfi_arena_take(arena, merge->row_bytes, 1, 1);
     block->out = rfi_arena_take(arena, merge->row_bytes, 1, 1);
@@ -321,32 +322,48 @@ static reef_status subtract_base(rfi_merge *merge, rfi_block *block, ptrdiff_t t
     return status;
 }
 
-reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
-                           bool as_numbers, reef_error *error)
+/* Rows that were not read, but count, have the numbers of one that was. */
+static void stand_in(const rfi_merge *merge, rfi_block *block, ptrdiff_t tensor)
 {
-    reef_status going = rfi_merge_go_on(merge, error);
-    if (going != REEF_OK) {
-        return going;
+    const void *some = NULL;
+    for (ptrdiff_t l = 0; l < merge->rows; l++) {
+        some = block->rows[l] ? block->rows[l] : some;
+    }
+    for (ptrdiff_t l = 0; l < merge->rows; l++) {
+        block->rows[l] = block->rows[l] || !tensor_of(merge, l, tensor) ? block->rows[l] : some;
+    }
+}
+
+reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
+                           rfi_reading reading, reef_error *error)
+{
+    bool as_numbers = reading != RFI_AS_IT_IS;
+    reef_status status = rfi_merge_go_on(merge, error);
+    if (status != REEF_OK) {
+        return status;
     }
     block->type = choose_type(merge, tensor);
     if (as_numbers && merge->pair_of[tensor] >= 0) {
         return rfi_pair_read(merge, block, merge->pair_of[tensor], m, count, error);
     }
-    for (ptrdiff_t l = 0; l < merge->rows; l++) {
+    for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
         const rfi_tensor *theirs = tensor_of(merge, l, tensor);
         block->rows[l] = NULL;
-        if (!theirs) {
-            continue;
+        if (theirs && reading == RFI_WANTED && !block->wanted[l]) {
+            long long bytes = (long long)count * (long long)rfi_type_size(theirs->type);
+            atomic_fetch_add_explicit(&merge->done, bytes, memory_order_relaxed);
+        } else if (theirs) {
+            status = read_row(merge, block, l, theirs, m, count, as_numbers, rfi_block_row(merge, block, l),
+                              &block->rows[l], error);
         }
-        unsigned char *to = rfi_block_row(merge, block, l);
-        const void *found = NULL;
-        reef_status status = read_row(merge, block, l, theirs, m, count, as_numbers, to, &found, error);
-        if (status != REEF_OK) {
-            return status;
-        }
-        block->rows[l] = found;
     }
-    return as_numbers && merge->base_of ? subtract_base(merge, block, tensor, m, count, error) : REEF_OK;
+    if (status == REEF_OK && as_numbers && merge->base_of) {
+        status = subtract_base(merge, block, tensor, m, count, error);
+    }
+    if (reading == RFI_WANTED) {
+        stand_in(merge, block, tensor);
+    }
+    return status;
 }
 
 /* The least number that a type rounds to infinity. */
@@ -462,7 +479,7 @@ reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor
     return put(merge, &block->behind, file, at, raw, (size_t)count * width, error);
 }
 
-void rfi_block_expect(const rfi_merge *merge, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count)
+void rfi_block_expect(const rfi_merge *merge, const bool *wanted, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count)
 {
     if (merge->pair_of[tensor] >= 0) {
         return; /* read as a whole */
@@ -470,7 +487,7 @@ void rfi_block_expect(const rfi_merge *merge, ptrdiff_t tensor, ptrdiff_t m, ptr
     for (ptrdiff_t l = 0; l < merge->rows; l++) {
         const rfi_model *model = &merge->models[merge->file_of[l]];
         const rfi_tensor *t = tensor_of(merge, l, tensor);
-        if (t) {
+        if (t && (!wanted || wanted[l])) {
             ptrdiff_t width = (ptrdiff_t)rfi_type_size(t->type);
             ptrdiff_t most = expect_bytes / width;
             const rfi_shard *shard = rfi_model_shard(model, t);

@@ -1,5 +1,6 @@
 /* What differs between two models. */
 #include "base/error.h"
+#include "base/text.h"
 #include "io/file.h"
 #include "io/lines.h"
 #include "merge/model.h"
@@ -46,14 +47,65 @@ reef_status rfi_tensor_match(const rfi_model *model, const rfi_tensor *a, const 
     return REEF_OK;
 }
 
+/* What every name of a model begins with, if the rest of them are the names of another one. Their order is then the same. */
+static rfi_slice find_prefix(const rfi_model *model, const rfi_model *other)
+{
+    const rfi_slice none = {NULL, 0};
+    if (model->count == 0 || model->count != other->count ||
+        model->by_name[0]->name.length <= other->by_name[0]->name.length) {
+        return none;
+    }
+    rfi_slice prefix = model->by_name[0]->name;
+    prefix.length -= other->by_name[0]->name.length;
+    for (ptrdiff_t i = 0; i < model->count; i++) {
+        rfi_slice longer = model->by_name[i]->name;
+        rfi_slice shorter = other->by_name[i]->name;
+        if (longer.length != prefix.length + shorter.length || memcmp(longer.text, prefix.text, prefix.length) != 0 ||
+            (shorter.length > 0 && memcmp(longer.text + prefix.length, shorter.text, shorter.length) != 0)) {
+            return none;
+        }
+    }
+    return prefix;
+}
+
+/* Training puts models into wrappers, and some sites save the model with its wrapper. */
+static reef_status fail_prefix(const rfi_model *model, const rfi_model *other, rfi_slice prefix, reef_error *error)
+{
+    char shown[RFI_SHOWN_SIZE];
+    const char *advice = "save all models in the same way";
+    if (rfi_equals(prefix, "module.")) {
+        advice = "DataParallel and DistributedDataParallel do that: save model.module";
+    } else if (rfi_equals(prefix, "_orig_mod.")) {
+        advice = "torch.compile does that: save model._orig_mod";
+    }
+    return rfi_fail(error, REEF_E_FORMAT, "%s: the names of its tensors begin with '%s', those of %s do not; %s",
+                    rfi_path_show(model->path), rfi_shown(prefix, shown), rfi_path_show(other->path), advice);
+}
+
+/* "...-00001-of-00002...": all shards of a model were given, as if they were models. */
+static bool is_shard_name(const char *path)
+{
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') : path;
+    const char *of = strstr(name, "-of-");
+    return of && strspn(of + 4, "0123456789") >= 2;
+}
+
 /* The earlier name is the one that the other file lacks. */
 static reef_status fail_missing(const rfi_model *model, const rfi_model *reference, const rfi_tensor *alone, bool mine,
                                 reef_error *error)
 {
     char shown[RFI_SHOWN_SIZE];
-    return rfi_fail(error, REEF_E_FORMAT, "%s: %s the tensor '%s'; %s %s", rfi_path_show(model->path),
+    rfi_slice mine_only = find_prefix(model, reference);
+    rfi_slice theirs_only = find_prefix(reference, model);
+    if (mine_only.text || theirs_only.text) {
+        return mine_only.text ? fail_prefix(model, reference, mine_only, error)
+                              : fail_prefix(reference, model, theirs_only, error);
+    }
+    bool shards = is_shard_name(model->path) && is_shard_name(reference->path);
+    return rfi_fail(error, REEF_E_FORMAT, "%s: %s the tensor '%s'; %s %s%s", rfi_path_show(model->path),
                     mine ? "has" : "lacks", rfi_shown(alone->name, shown), rfi_path_show(reference->path),
-                    mine ? "lacks it" : "has it");
+                    mine ? "lacks it" : "has it",
+                    shards ? "; for a model in shards give the folder that they are in" : "");
 }
 
 static reef_status compare_format(const rfi_model *model, const rfi_model *reference, reef_error *error)

@@ -19,6 +19,7 @@
 typedef struct range {
     rfi_merge *merge;
     ptrdiff_t first, count;
+    const reef_plan *plan; /* NULL: all rows are read, to be searched */
 } range;
 
 /* ---- source and sink ---- */
@@ -27,9 +28,13 @@ typedef struct range {
 static reef_status load(const range *r, const rfi_stretch *at, reef_error *error)
 {
     rfi_merge *merge = r->merge;
+    rfi_block *block = &merge->blocks[at->worker];
     ptrdiff_t tensor = merge->segment[r->first + at->segment];
+    if (r->plan) {
+        rfi_plan_rows_read(r->plan, at->segment, block->wanted);
+    }
     reef_status status =
-        rfi_block_read(merge, &merge->blocks[at->worker], tensor, at->m0, at->m1 - at->m0, true, error);
+        rfi_block_read(merge, block, tensor, at->m0, at->m1 - at->m0, r->plan ? RFI_WANTED : RFI_NUMBERS, error);
     if (at->worker == 0) {
         rfi_merge_tell(merge);
     }
@@ -52,7 +57,12 @@ static rfi_type block_type(void *user, const rfi_stretch *at)
 static void expect_part(void *user, const rfi_stretch *part)
 {
     const range *r = user;
-    rfi_block_expect(r->merge, r->merge->segment[r->first + part->segment], part->m0, part->m1 - part->m0);
+    rfi_block *block = &r->merge->blocks[part->worker];
+    if (r->plan) {
+        rfi_plan_rows_read(r->plan, part->segment, block->wanted);
+    }
+    rfi_block_expect(r->merge, r->plan ? block->wanted : NULL, r->merge->segment[r->first + part->segment], part->m0,
+                     part->m1 - part->m0);
 }
 
 static void *place(void *user, const rfi_stretch *at)
@@ -99,6 +109,7 @@ static void add_report(rfi_merge *merge, const reef_report *report, double numbe
 static reef_status run_plan(range *r, reef_plan *plan, reef_report *report, bool *suspect, reef_error *error)
 {
     rfi_merge *merge = r->merge;
+    r->plan = plan;
     reef_input input = {.weights = merge->present, .ids = merge->state ? merge->ids : NULL, .state = merge->state};
     reef_status status = reef_plan_begin(plan, &input, report, error);
     const rfi_drive drive = {.plan = plan,
@@ -223,7 +234,7 @@ static reef_status search_block(void *user, const rfi_stretch *at, reef_error *e
 static reef_status search(rfi_merge *merge, reef_error *error)
 {
     const ptrdiff_t grain = (ptrdiff_t)RFI_TILE * 64;
-    range all = {merge, 0, merge->segments};
+    range all = {.merge = merge, .count = merge->segments};
     ptrdiff_t *parts = rfi_allocate_many(merge->context, merge->segments + 1, sizeof *parts);
     if (!parts) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for %td tensors", merge->segments);
@@ -325,17 +336,13 @@ reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
 
 /* ---- trust by tensor ---- */
 
-/* A name without bytes that end a text or that a terminal would obey. */
-static void print_name(rfi_slice name, char *text)
+/* A name as a text, which ends with the first 0. */
+static void take_name(rfi_slice name, char *text)
 {
     for (size_t i = 0; i < name.length; i++) {
-        text[i] = name.text[i];
-        if (text[i] == '\0') {
-            text[i] = '?';
-        }
+        text[i] = name.text[i] ? name.text[i] : '?';
     }
     text[name.length] = '\0';
-    rfi_hide_control(text);
 }
 
 reef_status rfi_merge_tell_tensors(const rfi_merge *merge, reef_error *error)
@@ -359,7 +366,7 @@ reef_status rfi_merge_tell_tensors(const rfi_merge *merge, reef_error *error)
             }
         }
         ptrdiff_t pair = merge->pair_of[merge->segment[s]];
-        print_name(pair < 0 ? tensors[merge->segment[s]].name : rfi_pair_name(merge, pair), name);
+        take_name(pair < 0 ? tensors[merge->segment[s]].name : rfi_pair_name(merge, pair), name);
         merge->options->tensor(merge->options->user, name, merge->lengths[s], trust);
     }
     rfi_release(merge->context, trust);

@@ -124,8 +124,8 @@ static reef_status choose(const char *path, const finding *found, const char **n
     if (found->file.count + found->index.count > 0) {
         return rfi_fail(
             error, REEF_E_FORMAT,
-            "%s: has several .safetensors files, but no model.safetensors or index; give one of the files, not the "
-            "folder",
+            "%s: has several .safetensors files, but no model.safetensors; if they are the shards of one model, its "
+            "index (model.safetensors.index.json) is missing; if they are several models, give one of them",
             shown);
     }
     if (found->inner[0]) {

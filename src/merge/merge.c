@@ -220,6 +220,10 @@ static reef_status list_tensors(rfi_merge *merge, reef_error *error)
     assert(merge->whole <= merge->segments && merge->segments <= count);
     merge->report.tensors = count;
     merge->report.partial = merge->segments - merge->whole;
+    if (count == 0 && merge->options->note) {
+        merge->options->note(merge->options->user,
+                             "warning: the models have no tensors, so the result has none either");
+    }
     return REEF_OK;
 }
 
@@ -333,7 +337,8 @@ static void fill_report(const rfi_merge *merge, reef_status status, reef_merge_r
 {
     reef_merge_file *files = report->files;
     for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
-        bool measured = merge->segments > 0 && !merge->options->no_trust;
+        bool took_part = merge->segments > 0 && merge->numbers[l] > 0; /* it may lack all tensors that are merged */
+        bool measured = took_part && !merge->options->no_trust;
         merge->fates[merge->file_of[l]].trust = measured ? merge->trust[l] : (double)NAN;
         merge->fates[merge->file_of[l]].rejected = measured ? merge->rejected[l] : (double)NAN;
     }

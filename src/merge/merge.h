@@ -4,7 +4,7 @@
  * reference model's data. A segment is handled in parts (stretches of the plan's grain), a part in blocks that fit in the cache.
  *
  * Files: model.c opens a file, header.c reads its header, folder.c opens a folder, compare.c compares, match.c finds each tensor in each file, copies.c finds equal files, merge.c sets up and ends, output.c
- * writes files or a folder, small.c copies what lies beside the weights, pairs.c aggregates LoRA adapters, base.c finds the model that deltas are from, memory.c keeps a state between merges, block.c moves blocks between files and memory, floats.c runs the
+ * writes files or a folder, small.c copies what lies beside the weights, pairs.c aggregates LoRA adapters, pair_notes.c warns of them, base.c finds the model that deltas are from, memory.c keeps a state between merges, block.c moves blocks between files and memory, floats.c runs the
  * aggregation over them, vote.c decides whole numbers. */
 #ifndef RFI_MERGE_MERGE_H
 #define RFI_MERGE_MERGE_H
@@ -33,8 +33,9 @@ typedef struct rfi_behind {
 
 /* Buffers of one worker. */
 typedef struct rfi_block {
-    const void **rows;        /* K: where each row's numbers of the block are; NULL for rows that are not read */
+    const void **rows;        /* K: where each row's numbers of the block are; NULL for rows that do not count */
     rfi_type type;            /* of those numbers: the plan's, or that of the files if the plan reads it */
+    bool *wanted;             /* K: rows that the pass depends on */
     unsigned char *bytes;     /* K x row_bytes, with gaps: rfi_block_row */
     unsigned char *raw;       /* row_bytes: numbers as a file has them */
     unsigned char *out;       /* row_bytes */
@@ -124,17 +125,20 @@ unsigned char *rfi_block_row(const rfi_merge *merge, const rfi_block *block, ptr
 /* Writes what is not written yet; or forgets it. */
 reef_status rfi_blocks_flush(rfi_merge *merge, reef_error *error);
 void rfi_blocks_forget(rfi_merge *merge);
-/* `count` elements of a tensor from m on, of all rows that count, as numbers of block->type or as they are. */
+/* How a block is read: as the files have it, or as numbers of block->type; of all rows that count, or of those wanted, and the others then have
+ * the numbers of one of these. */
+typedef enum rfi_reading { RFI_AS_IT_IS, RFI_NUMBERS, RFI_WANTED } rfi_reading;
+/* `count` elements of a tensor from m on. */
 reef_status rfi_block_read(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
-                           bool as_numbers, reef_error *error);
+                           rfi_reading reading, reef_error *error);
 /* All numbers of one file's tensor as double. */
 reef_status rfi_block_numbers(rfi_merge *merge, rfi_block *block, ptrdiff_t row, const rfi_tensor *tensor, double *to,
                               reef_error *error);
 /* Writes block->out as elements of a tensor: small ones when more have come, or with rfi_blocks_flush. */
 reef_status rfi_block_write(rfi_merge *merge, rfi_block *block, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count,
                             bool as_numbers, reef_error *error);
-/* Tells the kernel what will be read next. */
-void rfi_block_expect(const rfi_merge *merge, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count);
+/* Tells the kernel what will be read next. wanted: of these rows; NULL: of all. */
+void rfi_block_expect(const rfi_merge *merge, const bool *wanted, ptrdiff_t tensor, ptrdiff_t m, ptrdiff_t count);
 /* True if the file of this row is read. */
 bool rfi_row_counts(const rfi_merge *merge, ptrdiff_t row);
 /* A failure if the caller wants the merge to end. */

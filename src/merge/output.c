@@ -217,14 +217,31 @@ static reef_status make_folder(rfi_output *out, reef_error *error)
     return rfi_fail_errno(error, out->path, "make a folder beside it", errno);
 }
 
-/* The name of a shard's file: that of the reference, or one after Hugging Face's habit. */
+/* What the files of a folder are called by, after Hugging Face's habit: adapter_model for adapter_model.safetensors and its index. */
+static rfi_slice stem_of(const rfi_model *model)
+{
+    static const char usual[] = "model";
+    static const char *const ends[] = {".safetensors.index.json", ".safetensors"};
+    const char *path = model->index ? model->index : model->shards[0].path;
+    if (!model->folder) {
+        return (rfi_slice){usual, sizeof usual - 1};
+    }
+    const char *name = strrchr(path, '/') + 1;
+    return (rfi_slice){name, strlen(name) - strlen(ends[model->index ? 0 : 1])};
+}
+
+/* The name of a shard's file: that of the reference, or one made of the stem. */
 static void name_shard(const rfi_output *out, ptrdiff_t shard, bool alike, char name[256])
 {
-    const char *theirs = alike ? strrchr(out->model->shards[shard].path, '/') + 1 : "model.safetensors";
-    if (alike || out->shard_count == 1) {
-        (void)snprintf(name, 256, "%s", theirs);
+    rfi_slice stem = stem_of(out->model);
+    int length = (int)stem.length;
+    if (alike) {
+        (void)snprintf(name, 256, "%s", strrchr(out->model->shards[shard].path, '/') + 1);
+    } else if (out->shard_count == 1) {
+        (void)snprintf(name, 256, "%.*s.safetensors", length, stem.text);
     } else {
-        (void)snprintf(name, 256, "model-%05td-of-%05td.safetensors", shard + 1, out->shard_count);
+        length = length < 200 ? length : 200; /* there is room for the numbers */
+        (void)snprintf(name, 256, "%.*s-%05td-of-%05td.safetensors", length, stem.text, shard + 1, out->shard_count);
     }
 }
 
@@ -342,7 +359,10 @@ static reef_status write_index(const rfi_output *out, reef_error *error)
     reef_status status = REEF_OK;
     if (text) {
         (void)rfi_shards_write(entries, model->count, total, text);
-        const char *name = model->index ? strrchr(model->index, '/') + 1 : "model.safetensors.index.json";
+        char name[256];
+        rfi_slice stem = stem_of(model);
+        int length = stem.length < 200 || model->index ? (int)stem.length : 200;
+        (void)snprintf(name, sizeof name, "%.*s.safetensors.index.json", length, stem.text);
         status = rfi_output_add(out, name, text, size, error);
     } else {
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for the index of the result");
@@ -414,6 +434,9 @@ reef_status rfi_output_commit(rfi_output *out, reef_error *error)
     if (status != REEF_OK) {
         rfi_output_abandon(out);
         return status;
+    }
+    if (out->temporary) {
+        rfi_flush_folder_of(out->target);
     }
     forget(out);
     return REEF_OK;

@@ -19,21 +19,27 @@ static const ptrdiff_t product_max = (ptrdiff_t)1 << 31;
 
 /* ---- names ---- */
 
-/* What factors are called: peft, then kohya, then diffusers. */
+/* What factors are called: peft, then torchtune, kohya, diffusers. */
 static const struct {
     const char *down, *up;
 } markers[] = {{"lora_embedding_A", "lora_embedding_B"},
                {"lora_A", "lora_B"},
+               {"lora_a", "lora_b"},
                {"lora_down", "lora_up"},
                {"lora_linear_layer.down", "lora_linear_layer.up"},
                {"lora.down", "lora.up"}};
 
-/* Where a word stands in a name; -1: nowhere. */
-static ptrdiff_t find_word(rfi_slice name, const char *word)
+static bool is_small_letter(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+ptrdiff_t rfi_find_word(rfi_slice name, const char *word)
 {
     size_t length = strlen(word);
     for (size_t i = 0; i + length <= name.length; i++) {
-        if (name.text[i] == word[0] && memcmp(name.text + i, word, length) == 0) {
+        bool ends = i + length == name.length || !is_small_letter(name.text[i + length]);
+        if (ends && name.text[i] == word[0] && memcmp(name.text + i, word, length) == 0) {
             return (ptrdiff_t)i;
         }
     }
@@ -75,6 +81,15 @@ static ptrdiff_t find_other(const rfi_merge *merge, rfi_slice name, ptrdiff_t at
     return -1;
 }
 
+bool rfi_is_down_factor(rfi_slice name)
+{
+    bool found = false;
+    for (size_t i = 0; !found && i < sizeof markers / sizeof *markers; i++) {
+        found = rfi_find_word(name, markers[i].down) >= 0;
+    }
+    return found;
+}
+
 /* ---- finding ---- */
 
 static reef_status fail_tensor(const rfi_merge *merge, ptrdiff_t tensor, const char *what, reef_error *error)
@@ -113,11 +128,11 @@ static reef_status measure(const rfi_merge *merge, rfi_pair *pair, reef_error *e
 static reef_status consider(rfi_merge *merge, ptrdiff_t tensor, reef_error *error)
 {
     rfi_slice name = merge->list[tensor].name;
-    if (find_word(name, "lora") < 0) {
-        return REEF_OK; /* none of them is in it */
+    if (rfi_find_word(name, "lora") < 0) {
+        return REEF_OK; /* none of them is in it: after it there is a dot or a line */
     }
     for (size_t i = 0; i < sizeof markers / sizeof *markers; i++) {
-        ptrdiff_t at = find_word(name, markers[i].down);
+        ptrdiff_t at = rfi_find_word(name, markers[i].down);
         if (at >= 0) {
             rfi_pair pair = {.down = tensor, .up = find_other(merge, name, at, markers[i].down, markers[i].up)};
             if (pair.up < 0 || !rfi_type_is_real(merge->list[pair.up].type)) {
@@ -133,36 +148,13 @@ static reef_status consider(rfi_merge *merge, ptrdiff_t tensor, reef_error *erro
             merge->pairs[merge->pair_count++] = pair;
             return status;
         }
-        at = find_word(name, markers[i].up);
+        at = rfi_find_word(name, markers[i].up);
         if (at >= 0) {
             bool alone = find_other(merge, name, at, markers[i].up, markers[i].down) < 0;
             return alone ? fail_tensor(merge, tensor, "the other factor is missing", error) : REEF_OK;
         }
     }
     return REEF_OK;
-}
-
-/* With the option factors: adapters are merged like any other tensors, which a person should know. */
-static void warn(const rfi_merge *merge)
-{
-    char text[200];
-    ptrdiff_t count = 0;
-    for (ptrdiff_t t = 0; t < merge->result.count; t++) {
-        for (size_t i = 0; i < sizeof markers / sizeof *markers; i++) {
-            if (find_word(merge->list[t].name, markers[i].down) >= 0) {
-                count++;
-                break;
-            }
-        }
-    }
-    if (count > 0 && merge->options->note) {
-        (void)snprintf(
-            text, sizeof text,
-            "warning: the factors of %td LoRA %s are merged separately; the product of merged factors is not "
-            "the merged product",
-            count, count == 1 ? "pair" : "pairs");
-        merge->options->note(merge->options->user, text);
-    }
 }
 
 reef_status rfi_pairs_find(rfi_merge *merge, reef_error *error)
@@ -177,8 +169,7 @@ reef_status rfi_pairs_find(rfi_merge *merge, reef_error *error)
         merge->pair_of[t] = -1;
     }
     if (merge->options->factors) {
-        warn(merge);
-        return REEF_OK;
+        return rfi_pairs_warn(merge, error);
     }
     reef_status status = REEF_OK;
     for (ptrdiff_t t = 0; status == REEF_OK && t < count; t++) {
@@ -190,7 +181,10 @@ reef_status rfi_pairs_find(rfi_merge *merge, reef_error *error)
         merge->factor_numbers = numbers > merge->factor_numbers ? numbers : merge->factor_numbers;
     }
     merge->report.pairs = merge->pair_count;
-    return status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return rfi_pairs_warn(merge, error);
 }
 
 rfi_slice rfi_pair_name(const rfi_merge *merge, ptrdiff_t pair)
@@ -198,7 +192,7 @@ rfi_slice rfi_pair_name(const rfi_merge *merge, ptrdiff_t pair)
     rfi_slice name = merge->list[merge->pairs[pair].down].name;
     ptrdiff_t at = -1;
     for (size_t i = 0; at < 0 && i < sizeof markers / sizeof *markers; i++) {
-        at = find_word(name, markers[i].down);
+        at = rfi_find_word(name, markers[i].down);
     }
     while (at > 0 && (name.text[at - 1] == '.' || name.text[at - 1] == '_')) {
         at--;

@@ -43,4 +43,11 @@ reef_status rfi_pair_read(struct rfi_merge *merge, struct rfi_block *block, ptrd
 reef_status rfi_pair_write(struct rfi_merge *merge, struct rfi_block *block, ptrdiff_t pair, ptrdiff_t m,
                            ptrdiff_t count, reef_error *error);
 
+/* pair_notes.c: what is told of adapters. */
+reef_status rfi_pairs_warn(const struct rfi_merge *merge, reef_error *error);
+/* Where a word stands in a name, with no small letter after it (lora_alpha is no lora_a); -1: nowhere. */
+ptrdiff_t rfi_find_word(rfi_slice name, const char *word);
+/* True for the names of factors A. */
+bool rfi_is_down_factor(rfi_slice name);
+
 #endif

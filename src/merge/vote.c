@@ -48,7 +48,7 @@ static reef_status decide_block(void *user, const rfi_stretch *at, reef_error *e
     election *e = user;
     rfi_block *block = &e->merge->blocks[at->worker];
     ptrdiff_t count = at->m1 - at->m0;
-    reef_status status = rfi_block_read(e->merge, block, e->tensor, at->m0, count, false, error);
+    reef_status status = rfi_block_read(e->merge, block, e->tensor, at->m0, count, RFI_AS_IT_IS, error);
     if (status == REEF_OK) {
         decide(e, block, count, rfi_type_size(e->merge->result.tensors[e->tensor].type));
         status = rfi_block_write(e->merge, block, e->tensor, at->m0, count, false, error);

@@ -136,7 +136,10 @@ five() {
     printf 'version https://git-lfs.github.com/spec/v1\n' >d.safetensors
     printf '<!DOCTYPE html>\n' >e.safetensors
     printf 'PK\003\004zip' >f.pt
-    local -A says=([a.gguf]="is a GGUF file" [b.onnx]="is an ONNX file" [c.bin]="is a pickled file"
+    : >g.safetensors
+    head -c 500 /dev/zero >h.safetensors
+    local -A says=([g.safetensors]="is empty" [h.safetensors]="begins with zeros"
+        [a.gguf]="is a GGUF file" [b.onnx]="is an ONNX file" [c.bin]="is a pickled file"
         [d.safetensors]="is a Git LFS pointer, not the model itself; get that with \`git lfs pull\`"
         [e.safetensors]="is an HTML page" [f.pt]="is a zip archive")
     for file in "${!says[@]}"; do
@@ -327,7 +330,7 @@ PY
     [[ "$output" == *"2 numbers in 1 tensor of 40 files"* ]]
     rm out.st
     run -1 --separate-stderr bash -c 'ulimit -n 20 && "$REEF" aggregate --drop-bad ??.st -o out.st'
-    [[ "$stderr" == *"Too many open files"* ]]
+    [[ "$stderr" == *": cannot open: Too many open files for one process; allow more (ulimit -n)" ]]
     [ ! -e out.st ]
 }
 

@@ -30,6 +30,8 @@ static const struct {
     SAMPLE("\x89HDF\r\n\x1a\n\0\0", "HDF5"),
     SAMPLE("\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip"),
     SAMPLE("\x28\xb5\x2f\xfd\x24", "zstd"),
+    SAMPLE("", "is empty"),
+    SAMPLE("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", "begins with zeros"),
     SAMPLE("PK\3\4", "zip archive"),
     SAMPLE("PK\3\4\0\0\x08\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\x12\0archive/data.pkl", "pickled PyTorch"),
     /* a name that claims more bytes than there are */
@@ -72,7 +74,7 @@ static void ours(void **state)
     }
     assert_null(rfi_foreign("\x93NUMPY\1\0v\0{'descr'", 18));
     assert_null(rfi_foreign("PK\3\4\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x05\0\x14\0w.npy", 35));
-    assert_null(rfi_foreign("", 0));
+    assert_null(rfi_foreign("\0\0\0\0\0\0\0\0\0", 9)); /* a header of no length is refused as such */
     assert_null(rfi_foreign("junk", 4));
 }
 

@@ -249,3 +249,33 @@ def test_npz_with_large_records(command, tmp_path):
     done = merge(command, "-q", path, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert numbers(load(tmp_path / "out")["w"]).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "BF16", "bf16"])
+def test_types_by_the_names_that_pytorch_has_for_them(command, tmp_path, name):
+    paths = write(tmp_path, [{"w": np.ones(3, "f4")}, {"w": np.ones(3, "f2")}])
+    assert merge(command, "--cast", name, *paths, "-o", tmp_path / "out").returncode == 0
+    assert load(tmp_path / "out")["w"][0] == "BF16"
+
+
+@pytest.mark.parametrize("prefix, advice", [("module.", "save model.module"), ("_orig_mod.", "torch.compile does that: save model._orig_mod"),
+                                            ("net.", "save all models in the same way")])
+def test_a_wrapper_around_a_model(command, tmp_path, prefix, advice):
+    model = {name: np.ones(3, "f4") for name in ["a.w", "b.w", "b.w2"]}
+    wrapped = {prefix + name: value for name, value in model.items()}
+    for models in ([model, wrapped], [wrapped, model]):
+        done = merge(command, *write(tmp_path, models), "-o", tmp_path / "out")
+        assert done.returncode == 3 and f": the names of its tensors begin with '{prefix}'" in done.stderr and advice in done.stderr
+    wrapped["more"] = wrapped.pop(f"{prefix}b.w2")
+    done = merge(command, *write(tmp_path, [model, wrapped]), "-o", tmp_path / "out")
+    assert done.returncode == 3 and "save" not in done.stderr and "lacks" in done.stderr
+
+
+def test_a_model_without_any_of_the_tensors(command, tmp_path):
+    """It took no part, which is not the same as being excluded."""
+    paths = write(tmp_path, [{"a": np.ones(3, "f4") * number} for number in range(3)] + [{"b": np.ones(3, "f4")}])
+    done = merge(command, "--json", "--ignore-missing", *paths, "-o", tmp_path / "out")
+    told = json.loads(done.stdout)["files"]
+    assert told[3]["trust"] is None and told[3]["fate"] == "used" and told[0]["trust"] > 0.9
+    done = merge(command, *write(tmp_path, [{}, {}]), "-o", tmp_path / "out")
+    assert done.returncode == 0 and "warning: the models have no tensors" in done.stderr

@@ -138,6 +138,30 @@ def test_a_folder_of_folders(command, sites):
     assert done.returncode == 3 and done.stderr.endswith(f"give one of those, for instance {sites / 'pipeline' / 'unet'}\n")
 
 
+def test_names_of_new_shards(command, tmp_path):
+    """An adapter stays one where its files are cut anew: the names begin as before."""
+    for number in range(3):
+        (tmp_path / f"site{number}").mkdir()
+        save(tmp_path / f"site{number}" / "adapter_model.safetensors", make_model(number))
+    sites = [tmp_path / f"site{number}" for number in range(3)]
+    assert merge(command, "-q", *sites, "-o", tmp_path / "one", "--shard-size", "1GB").returncode == 0
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["adapter_model.safetensors"]
+    assert merge(command, "-q", *sites, "-o", tmp_path / "more", "--shard-size", "300B").returncode == 0
+    assert sorted(path.name for path in (tmp_path / "more").iterdir()) == [
+        *(f"adapter_model-0000{number}-of-00003.safetensors" for number in (1, 2, 3)), "adapter_model.safetensors.index.json"]
+    again = merge(command, "-q", tmp_path / "more", "-o", tmp_path / "again.safetensors")
+    assert again.returncode == 0 and load(tmp_path / "again.safetensors") == load(tmp_path / "one" / "adapter_model.safetensors")
+
+
+def test_shards_that_are_given_as_models(command, sites):
+    shards = sorted((sites / "site2").glob("*.safetensors"))
+    done = merge(command, *shards, "-o", sites / "out")
+    assert done.returncode == 3 and done.stderr.endswith("; for a model in shards give the folder that they are in\n")
+    (sites / "site2" / INDEX).unlink()
+    done = merge(command, sites / "site0", sites / "site2", "-o", sites / "out")
+    assert done.returncode == 3 and "its index (model.safetensors.index.json) is missing" in done.stderr
+
+
 def test_folders_into_a_stream_are_one_file(command, sites):
     folders = [sites / f"site{number}" for number in range(3)]
     assert merge(command, "-q", *folders, "-o", sites / "one.safetensors").returncode == 0

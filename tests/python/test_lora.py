@@ -231,3 +231,27 @@ def test_base_that_is_refused(command, tmp_path):
     assert done.returncode == 2 and "is the base" in done.stderr and (tmp_path / "base").read_bytes() == before
     done = merge(command, "--base", tmp_path / "nowhere", *paths, "-o", tmp_path / "out")
     assert done.returncode == 3 and "nowhere" in done.stderr
+
+
+@pytest.mark.parametrize("up, down", [("q.lora_b.weight", "q.lora_a.weight"), ("q.lora_b", "q.lora_a")])
+def test_names_of_torchtune(command, tmp_path, up, down):
+    """Small letters; a scale that is called lora_alpha is no factor."""
+    pairs, _ = make_pairs(5)
+    models = [{**model, "q.lora_alpha": np.ones(1, "f4")} for model in name_pairs(pairs, up, down)]
+    done = merge(command, "--json", "-r", "median", *write(tmp_path, models), "-o", tmp_path / "out")
+    assert done.returncode == 0 and json.loads(done.stdout)["lora"]["pairs"] == 1, done.stderr
+    want = np.median(np.stack([b.astype(float) @ a for b, a in pairs]), 0)
+    assert far(product(load(tmp_path / "out"), up, down), truncate(want, RANK)) < 1e-4
+
+
+def test_what_a_person_should_know(command, tmp_path):
+    """Scales that differ, and factors of other kinds."""
+    pairs, _ = make_pairs(3)
+    models = [{**model, "q.alpha": np.float32(8), "v.alpha": np.float32(8)} for model in name_pairs(pairs)]
+    assert merge(command, *write(tmp_path, models), "-o", tmp_path / "out").stderr == ""
+    models[2]["q.alpha"] = np.float32(9)
+    said = merge(command, *write(tmp_path, models), "-o", tmp_path / "out").stderr
+    assert said.startswith("reef aggregate: warning: the files differ in 'q.alpha': products are aggregated as if all had the same scale")
+    assert merge(command, "-w", "1,1,0", *write(tmp_path, models), "-o", tmp_path / "out").stderr == ""
+    models = [{"q.hada_w1_a": np.ones((2, 2), "f4") * number} for number in range(3)]
+    assert "factors of LoHa or LoKr" in merge(command, *write(tmp_path, models), "-o", tmp_path / "out").stderr

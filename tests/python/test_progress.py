@@ -12,6 +12,7 @@ import struct
 import subprocess
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,18 @@ def models(tmp_path) -> list[str]:
     return [f"{i}.safetensors" for i in range(8)]
 
 
-def pause(process: subprocess.Popen, folder: Path) -> None:
-    """Stops it in the middle of its work, for as long as progress is not shown."""
-    while not list(folder.glob("out.*.tmp")):
-        assert process.poll() is None
-        time.sleep(0.001)
-    process.send_signal(signal.SIGSTOP)
+def pause(start: Callable[[], subprocess.Popen], folder: Path) -> subprocess.Popen:
+    """A merge that was stopped in the middle of its work for as long as progress is not shown. On a busy machine one may be over before we look."""
+    for _ in range(5):
+        process = start()
+        while process.poll() is None and not list(folder.glob("out.*.tmp")):
+            time.sleep(0.001)
+        process.send_signal(signal.SIGSTOP)
+        if process.poll() is None and list(folder.glob("out.*.tmp")):
+            break
     time.sleep(2.2)
     process.send_signal(signal.SIGCONT)
+    return process
 
 
 def listen(descriptor: int) -> str:
@@ -59,14 +64,21 @@ def listen(descriptor: int) -> str:
 
 def on_terminal(command, folder, models, columns, *options) -> tuple[str, str]:
     """What is seen on standard error, a terminal, and standard output, a pipe."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen([command, "aggregate", "--threads", "1", *options, *models, "-o", "out"], cwd=folder, stderr=theirs,
-                               stdout=subprocess.PIPE, text=True)
-    os.close(theirs)
-    pause(process, folder)
-    seen = listen(ours)
-    os.close(ours)
+    terminals = []
+
+    def start() -> subprocess.Popen:
+        terminals.append(pty.openpty())
+        _, theirs = terminals[-1]
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([command, "aggregate", "--threads", "1", *options, *models, "-o", "out"], cwd=folder, stderr=theirs,
+                                   stdout=subprocess.PIPE, text=True)
+        os.close(theirs)
+        return process
+
+    process = pause(start, folder)
+    seen = listen(terminals[-1][0])
+    for ours, _ in terminals:
+        os.close(ours)
     said, _ = process.communicate()
     assert process.returncode == 0, seen
     return seen, said
@@ -106,8 +118,7 @@ def test_quiet_shows_none(command, models, tmp_path):
 
 
 def test_a_pipe_gets_none(command, models, tmp_path):
-    process = subprocess.Popen([command, "aggregate", "--threads", "1", *models, "-o", "out"], cwd=tmp_path, stderr=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True)
-    pause(process, tmp_path)
+    process = pause(lambda: subprocess.Popen([command, "aggregate", "--threads", "1", *models, "-o", "out"], cwd=tmp_path, stderr=subprocess.PIPE,
+                                             stdout=subprocess.PIPE, text=True), tmp_path)
     said, warned = process.communicate()
     assert process.returncode == 0 and "\r" not in warned + said and "left" not in warned and said.startswith("file ")
