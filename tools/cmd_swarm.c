@@ -60,7 +60,7 @@ static const option_row options[] = {
      VALUE_TEXT, NULL},
     {OPT_LATE, "late", "SHARE", "malicious agents hold their models back for this share of the deadline", VALUE_TEXT,
      NULL},
-    {OPT_STALE, "stale", "N", "how many rounds old a model may be, 0 to 2 (default: 2)", VALUE_TEXT, NULL},
+    {OPT_STALE, "stale", "N", "how many rounds old a model may be, 0 to 2 (default: 1)", VALUE_TEXT, NULL},
     {OPT_KEEP, "keep", "FOLDER", "keeps keys, run file, logs and states in a new folder", VALUE_FOLDER, NULL},
     {OPT_DASH, "dash", NULL, "shows the run in the browser: prints the address of a live page, and stays until Ctrl-C",
      VALUE_NONE, NULL},

@@ -124,7 +124,7 @@ typedef struct reef_swarm_options {
     ptrdiff_t brokers; /* independent ones, 1 to 8; 0: one */
     double two_faced;  /* malicious agents add it to the models they send to every second broker; 0: they do not */
     double late;       /* share of the deadline for which malicious agents hold their models back */
-    int stale;         /* rounds that a model may be old; -1: 2 */
+    int stale;         /* rounds that a model may be old; -1: 1 */
     ptrdiff_t kills;   /* times that an agent is ended as kill -9 does, and started again */
     reef_tell *tell;   /* a line a second; NULL: none */
     void *user;        /* handed to tell */

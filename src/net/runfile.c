@@ -30,7 +30,7 @@ static const reef_field term_fields[] = {
     NUMBER(rfi_terms, REEF_FIELD_INT, epoch, "1", 1, 4294967295.0, "which file of this run it is"),
     NUMBER(rfi_terms, REEF_FIELD_INT, from, "0", 0, 281474976710655.0, "first round of the epoch"),
     NUMBER(rfi_terms, REEF_FIELD_INT, seed, "0", 0, 9007199254740992.0, "of graphs that are drawn"),
-    NUMBER(rfi_terms, REEF_FIELD_INT, stale, "2", 0, 2, "rounds that a model may be old"),
+    NUMBER(rfi_terms, REEF_FIELD_INT, stale, "1", 0, 2, "rounds that a model may be old"),
     NUMBER(rfi_terms, REEF_FIELD_REAL, malicious, "0.3333", 0, 0.4999999, "most weight that may be malicious"),
     NUMBER(rfi_terms, REEF_FIELD_REAL, largest, "1e6", 1e-300, 1e300, "magnitude beyond which a model is refused"),
     TEXT(rfi_terms, graph, "", "who hears whom"),

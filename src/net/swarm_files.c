@@ -183,7 +183,10 @@ static void add_terms(const rfi_swarm *s, rfi_page *page)
     for (ptrdiff_t i = 0; i < s->brokers; i++) {
         rfi_page_add(page, "%s\"%s\"", i ? ", " : "", s->url[i]);
     }
-    rfi_page_add(page, "]\nstale: %d\n", s->options->stale < 0 ? RFI_STALE_MAX : s->options->stale);
+    rfi_page_add(page, "]\n");
+    if (s->options->stale >= 0) {
+        rfi_page_add(page, "stale: %d\n", s->options->stale);
+    }
     add_text(page, "graph", cell->specs[RFI_PART_GRAPH]);
     add_text(page, "weights", weights[0] ? weights : "uniform");
     add_text(page, "rule", cell->specs[RFI_PART_RULE]);

@@ -75,7 +75,7 @@ static void reads_a_file(void **state)
     assert_int_equal(file.shape.chunk, 65536);
     CHECK_CLOSE(file.deadline, 90, 0, "deadline");
     CHECK_CLOSE(file.terms.malicious, 0.25, 0, "malicious");
-    assert_int_equal(file.terms.stale, 2);
+    assert_int_equal(file.terms.stale, 1);
     assert_false(rfi_runfile_local(&file) || file.is_test);
     rfi_runfile_free(&file);
 }
