@@ -25,29 +25,48 @@ static bool is_listed(const rfi_runfile *file, const char *url)
     return false;
 }
 
-/* Listens at brokers of the file that are not heard yet. */
-static reef_status listen(rfi_watch *w, const rfi_runfile *file, reef_error *error)
+/* Listens at a broker, if it is not heard yet. Nothing is locked: a connection that fails waits for what is being heard. */
+static reef_status listen_at(rfi_watch *w, const char *url, reef_error *error)
 {
-    reef_status status = REEF_OK;
-    for (ptrdiff_t i = 0; status == REEF_OK && i < file->brokers && w->ears < RFI_WATCH_EARS; i++) {
-        bool known = strlen(file->broker[i]) >= RFI_WATCH_URL;
-        for (ptrdiff_t e = 0; e < w->ears; e++) {
-            known = known || strcmp(w->ear[e].url, file->broker[i]) == 0;
-        }
-        if (known) {
-            continue;
-        }
-        (void)snprintf(w->ear[w->ears].url, RFI_WATCH_URL, "%s", file->broker[i]);
-        const rfi_nats_ear_setup setup = {.url = w->ear[w->ears].url,
-                                          .run = file->run,
-                                          .login = &w->secret.login,
-                                          .authority = w->authority,
-                                          .hear = rfi_watch_heard,
-                                          .user = w};
-        status = rfi_nats_listen(&w->ear[w->ears].ear, &setup, error);
-        w->ears += status == REEF_OK;
+    bool known = w->ears == RFI_WATCH_EARS;
+    for (ptrdiff_t e = 0; e < w->ears; e++) {
+        known = known || strcmp(w->ear[e].url, url) == 0;
     }
+    if (known) {
+        return REEF_OK;
+    }
+    if (strlen(url) >= RFI_WATCH_URL) {
+        return rfi_fail(error, REEF_E_ARG, "the address of a broker has at most %d characters", RFI_WATCH_URL - 1);
+    }
+    (void)snprintf(w->ear[w->ears].url, RFI_WATCH_URL, "%s", url);
+    const rfi_nats_ear_setup setup = {.url = w->ear[w->ears].url,
+                                      .run = w->view->file.run,
+                                      .login = &w->secret.login,
+                                      .authority = w->authority,
+                                      .hear = rfi_watch_heard,
+                                      .user = w};
+    reef_status status = rfi_nats_listen(&w->ear[w->ears].ear, &setup, error);
+    w->ears += status == REEF_OK;
     return status;
+}
+
+/* Agents go over to the brokers of a later file at once, so they are heard from the moment that it is known. */
+static void listen_ahead(rfi_watch *w)
+{
+    char urls[RFI_LATER_FILES * RFI_BROKERS_MAX][RFI_WATCH_URL];
+    int count = 0;
+    (void)pthread_mutex_lock(&w->lock);
+    for (int i = 0; i < w->later.count; i++) {
+        for (ptrdiff_t b = 0; b < w->later.files[i].brokers; b++) {
+            if (strlen(w->later.files[i].broker[b]) < RFI_WATCH_URL) {
+                (void)snprintf(urls[count++], RFI_WATCH_URL, "%s", w->later.files[i].broker[b]);
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    for (int i = 0; i < count; i++) {
+        (void)listen_at(w, urls[i], NULL);
+    }
 }
 
 /* Brokers that neither the file in force nor a later one names. Closing waits for what is being heard, so nothing is locked. */
@@ -185,10 +204,8 @@ void rfi_watch_tend(rfi_watch *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     bool turned = follow(w);
-    for (int i = 0; i < w->later.count; i++) { /* agents go over to their brokers at once */
-        (void)listen(w, &w->later.files[i], NULL);
-    }
     (void)pthread_mutex_unlock(&w->lock);
+    listen_ahead(w);
     if (turned) {
         close_old(w);
     }
@@ -248,8 +265,8 @@ reef_status rfi_watch_open(rfi_watch **watch, const rfi_watch_setup *setup, reef
     w->broker.tokens = RFI_BUCKET_MOST;
     (void)stat(w->run_file, &w->later.seen);
     reef_status status = open_view(w, setup, error);
-    if (status == REEF_OK) {
-        status = listen(w, &w->view->file, error);
+    for (ptrdiff_t i = 0; status == REEF_OK && i < w->view->file.brokers; i++) {
+        status = listen_at(w, w->view->file.broker[i], error);
     }
     *watch = w;
     if (status != REEF_OK) {

@@ -60,8 +60,8 @@ struct rfi_watch {
 
 /* Whether there is a token left, which is taken. */
 bool rfi_bucket_take(rfi_bucket *bucket, double time);
-/* On a thread of libnats. */
-void rfi_watch_heard(void *watch, const char *subject, const unsigned char *bytes, size_t size);
+/* rfi_watch_hear, on a thread of libnats. */
+void rfi_watch_heard(void *user, const char *subject, const unsigned char *bytes, size_t size);
 
 /* Takes *file over, with the agents that `before` (or NULL) has seen; on failure it stays the caller's. */
 reef_status rfi_view_make(rfi_view **view, rfi_runfile *file, const rfi_view *before, reef_error *error);

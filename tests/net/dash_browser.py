@@ -150,6 +150,13 @@ def check_epoch(reef):
         first = sum(r <= told[0][0] for r in told[1])  # samples of the first epoch
         check(len(told[0]) == 1 and first > 2 and any((t or 0) > 0.5 for t in told[2][:first]) and not any(told[3][:first]), f"a late page lacks the first epoch: {told}")
         page.silent()
+    with Page(reef, "record.jsonl") as page:  # forwards into the second epoch, and back
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+        page.open()
+        page.wait("m.run?.epoch === 2 && m.agent.combined[8] > 0 && reefDash.graph.cy?.nodes().length === 9", "the record does not play into the second epoch")
+        page.js("const at = document.getElementById('at'); at.value = 50; at.dispatchEvent(new Event('input'));")
+        page.wait("m.run?.epoch === 1 && reefDash.graph.cy?.nodes().length === 8", "going back does not lead into the first epoch")
+        page.silent()
 
 
 def check_attack(reef):

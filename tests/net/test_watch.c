@@ -68,8 +68,8 @@ static void sign_run(const world *w, const char *boss, int epoch, const char *na
     int length = snprintf(text, sizeof text,
                           "reef: 1\nrun: t\nid: 000102030405060708090a0b0c0d0e0f\ncoordinator: %s\ngraph: complete\n"
                           "rule: mean\nmalicious: 0.2\nmodel: {count: 2, type: f64}\nepoch: %d\nfrom: %d\n"
-                          "brokers: [\"nats://127.0.0.1:1\"]\nagents:\n%sobservers:\n  eyes: \"%s\"\n",
-                          w->heads, epoch, 100 * (epoch - 1), agents, w->eyes + strcspn(w->eyes, " ") + 1);
+                          "brokers: [\"nats://127.0.0.1:%d\"]\nagents:\n%sobservers:\n  eyes: \"%s\"\n",
+                          w->heads, epoch, 100 * (epoch - 1), epoch, agents, w->eyes + strcspn(w->eyes, " ") + 1);
     (void)scratch_file(&w->folder, "draft", text, (size_t)length, path);
     (void)remove(scratch_path(&w->folder, name, run));
     reef_error error = {REEF_OK, ""};
