@@ -400,8 +400,7 @@ function choose(k) {
 function onKey(event) {
   const n = page.model.n;
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  if (event.key === "Escape") choose(-1);
-  else if (step && n) {
+  if (step && n) {
     event.preventDefault();
     choose(page.chosen < 0 ? (step > 0 ? 0 : n - 1) : (page.chosen + step + n) % n);
   }
@@ -454,6 +453,7 @@ function wire() {
   $("zoom-out").addEventListener("click", () => zoom(1 / 1.3));
   $("zoom-fit").addEventListener("click", () => zoom(0));
   for (const id of ["graph", "matrix"]) $(id).addEventListener("keydown", onKey);
+  document.addEventListener("keydown", (event) => event.key === "Escape" && page.chosen >= 0 && choose(-1));
   new ResizeObserver(() => {
     graph.resize();
     for (const chart of Object.values(charts)) chart.resize();
