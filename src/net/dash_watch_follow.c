@@ -91,17 +91,17 @@ static void close_old(rfi_watch *w)
 
 /* ---- epochs ---- */
 
-/* How many agents were heard lately, and how many of them work by an epoch at least as late. */
-static bool is_due(const rfi_watch *w, int64_t epoch)
+/* Whether most of the agents that were heard lately work by this epoch or a later one; or by this or an earlier one. */
+static bool do_most(const rfi_watch *w, int64_t epoch, bool or_later)
 {
     double now = rfi_watch_time(w);
     ptrdiff_t recent = 0;
     ptrdiff_t there = 0;
     for (ptrdiff_t k = 0; k < w->view->file.agents; k++) {
         const rfi_sight *s = &w->view->sights[k];
-        bool works = s->seen && !s->left && now - s->heard < recent_seconds;
+        bool works = !s->left && now - s->heard < recent_seconds;
         recent += works;
-        there += works && s->epoch >= epoch;
+        there += works && (or_later ? s->epoch >= epoch : s->epoch <= epoch);
     }
     return 2 * there > recent;
 }
@@ -164,22 +164,27 @@ static void turn(rfi_watch *w, int64_t epoch)
     rfi_view_free(&before);
 }
 
-/* The agents work by a file that nobody has given to the observer. */
+/* The agents work by a file that nobody has given to the observer, or not yet by the one that it has; told once for each epoch. */
 static void complain(rfi_watch *w)
 {
     char text[160];
-    int64_t latest = w->view->file.terms.epoch;
+    int64_t now = w->view->file.terms.epoch;
+    int64_t other = now;
     for (ptrdiff_t k = 0; k < w->view->file.agents; k++) {
         int64_t epoch = w->view->sights[k].epoch;
-        latest = epoch > latest && !rfi_later_find(&w->later, epoch) && is_due(w, epoch) ? epoch : latest;
+        bool unknown = epoch != now && !rfi_later_find(&w->later, epoch);
+        other = unknown && do_most(w, epoch, epoch > now) ? epoch : other;
     }
-    if (latest > w->view->file.terms.epoch && latest > w->missing) {
-        w->missing = latest;
-        (void)snprintf(text, sizeof text,
-                       "agents work by epoch %lld: put its run file in place of the one this was started with",
-                       (long long)latest);
-        rfi_dash_put_event(w->dash, rfi_watch_time(w), "run file", -1, -1, text);
+    if (other == now || other == w->missing) {
+        return;
     }
+    w->missing = other;
+    (void)snprintf(text, sizeof text,
+                   other > now
+                       ? "agents work by epoch %lld: put its run file in place of the one this was started with"
+                       : "agents still work by epoch %lld: they are shown once that of the given run file begins",
+                   (long long)other);
+    rfi_dash_put_event(w->dash, rfi_watch_time(w), "run file", -1, -1, text);
 }
 
 /* True: the file in force has changed. */
@@ -191,7 +196,7 @@ static bool follow(rfi_watch *w)
         rfi_dash_put_event(w->dash, now, "run file", -1, -1, why.text);
     }
     for (int i = w->later.count - 1; i >= 0; i--) {
-        if (is_due(w, w->later.files[i].terms.epoch)) {
+        if (do_most(w, w->later.files[i].terms.epoch, true)) {
             turn(w, w->later.files[i].terms.epoch);
             return true;
         }

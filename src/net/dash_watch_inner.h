@@ -20,7 +20,7 @@ typedef struct rfi_sight {
     bool seen, left, proven;
     uint64_t boot;
     int64_t epoch;                /* that it works by */
-    double heard;                 /* when; behind `seen` */
+    double heard;                 /* when, whatever its epoch; -HUGE_VAL: never */
     ptrdiff_t audience, accusers; /* who hears it, and how many of them say that it is excluded */
     rfi_bucket bucket;
     unsigned char mark[RFI_HASH_BYTES]; /* of its last frame: other brokers bring the same one */
