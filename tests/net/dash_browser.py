@@ -435,8 +435,12 @@ def check_sight(reef):
             check(moving == 0, f"{moving} things move though that is not wanted")
             # Through the debugger, which the page's policy does not bind.
             page.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": script + "; 0"})
-            found = page.driver.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => [v.id, v.help, v.nodes.map((n) => n.html.slice(0, 120))])))")
-            check(not found, f"axe-core, {scheme}, {width}: {json.dumps(found, indent=1)}")
+            for view in ("graph", "matrix"):
+                page.driver.find_element(By.ID, f"view-{view}").click()
+                page.wait(f"!document.getElementById('{view}').hidden", f"no {view}")
+                found = page.driver.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => [v.id, v.help, v.nodes.map((n) => n.html.slice(0, 120))])))")
+                check(not found, f"axe-core, {view}, {scheme}, {width}: {json.dumps(found, indent=1)}")
+                check(page.js("return document.documentElement.scrollWidth") <= width, f"the {view} is too wide for {width}")
             check_palette([tuple(map(int, re.findall(r"\d+", c))) for c in page.js("return [...document.querySelectorAll('.bar span')].map((s) => getComputedStyle(s).backgroundColor)")], scheme)
         check(backgrounds["light"] != backgrounds["dark"], "light and dark look the same")
         page.driver.find_element(By.ID, "theme").click()
