@@ -258,6 +258,9 @@ def check_unknown(reef):
         page.put(*lines.rounds(10, 5, 8, attacked=[2]))
         page.wait("document.getElementById('verdict').textContent === 'Not trusted by their neighbours: agent-2.'", "the sentence does not name who is not trusted")
         check(page.js("return reefDash.graph.cy.nodes('[?malicious]').length") == 0 and not page.js("return document.body.innerText.includes('malicious')"), "somebody is called malicious")
+        page.wait("m.condition(0) === 'silent' && document.getElementById('verdict').textContent.endsWith('Nobody has been heard lately: is the broker running?')", "nobody notices that nothing comes any more")
+        page.put(*lines.rounds(10, 8, 9, attacked=[2]))
+        page.wait("m.condition(0) !== 'silent' && !document.getElementById('verdict').textContent.includes('lately')", "agents that are heard again stay silent")
         page.process.terminate()
         page.wait("document.getElementById('state').textContent === 'connection lost' && document.getElementById('verdict').textContent.includes('does not answer')", "a page without its server does not say so")
 
