@@ -82,7 +82,7 @@ void rfi_dash_put_run(rfi_dash *dash, const rfi_dash_run *r)
                      r->edge[e].weight);
     }
     rfi_page_add(&p, "]");
-    if (r->removed && memchr(r->removed, true, (size_t)r->agents * sizeof *r->removed)) {
+    if (r->removed && memchr(r->removed, 1, (size_t)r->agents * sizeof *r->removed)) {
         add_agents(&p, ",\"removed\":", r->removed, r->agents);
     }
     if (r->malicious) {

@@ -116,13 +116,13 @@ bool rfi_bucket_take(rfi_bucket *b, double time)
     return there;
 }
 
-/* Verifies a STATUS by the run file whose epoch it names: the one in force, or a later one. Of an epoch whose file is missing it tells
- * nothing but that its sender works by it. */
+/* Verifies a STATUS by the run file whose epoch it names: the one in force, or a later one. Of an epoch whose file is missing, or that is
+ * over, it tells nothing but that its sender works by it. */
 static bool verify_status(rfi_watch *w, ptrdiff_t agent, const unsigned char *bytes, size_t size, int64_t *epoch)
 {
     const rfi_runfile *file = &w->view->file;
     rfi_head head;
-    if (rfi_frame_read(bytes, size, &head) != RFI_GOOD || (int64_t)head.epoch < file->terms.epoch) {
+    if (rfi_frame_read(bytes, size, &head) != RFI_GOOD) {
         return false;
     }
     *epoch = (int64_t)head.epoch;

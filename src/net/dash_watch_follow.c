@@ -25,29 +25,48 @@ static bool is_listed(const rfi_runfile *file, const char *url)
     return false;
 }
 
-/* Listens at brokers of the file that are not heard yet. */
-static reef_status listen(rfi_watch *w, const rfi_runfile *file, reef_error *error)
+/* Listens at a broker, if it is not heard yet. Nothing is locked: a connection that fails waits for what is being heard. */
+static reef_status listen_at(rfi_watch *w, const char *url, reef_error *error)
 {
-    reef_status status = REEF_OK;
-    for (ptrdiff_t i = 0; status == REEF_OK && i < file->brokers && w->ears < RFI_WATCH_EARS; i++) {
-        bool known = strlen(file->broker[i]) >= RFI_WATCH_URL;
-        for (ptrdiff_t e = 0; e < w->ears; e++) {
-            known = known || strcmp(w->ear[e].url, file->broker[i]) == 0;
-        }
-        if (known) {
-            continue;
-        }
-        (void)snprintf(w->ear[w->ears].url, RFI_WATCH_URL, "%s", file->broker[i]);
-        const rfi_nats_ear_setup setup = {.url = w->ear[w->ears].url,
-                                          .run = file->run,
-                                          .login = &w->secret.login,
-                                          .authority = w->authority,
-                                          .hear = rfi_watch_heard,
-                                          .user = w};
-        status = rfi_nats_listen(&w->ear[w->ears].ear, &setup, error);
-        w->ears += status == REEF_OK;
+    bool known = w->ears == RFI_WATCH_EARS;
+    for (ptrdiff_t e = 0; e < w->ears; e++) {
+        known = known || strcmp(w->ear[e].url, url) == 0;
     }
+    if (known) {
+        return REEF_OK;
+    }
+    if (strlen(url) >= RFI_WATCH_URL) {
+        return rfi_fail(error, REEF_E_ARG, "the address of a broker has at most %d characters", RFI_WATCH_URL - 1);
+    }
+    (void)snprintf(w->ear[w->ears].url, RFI_WATCH_URL, "%s", url);
+    const rfi_nats_ear_setup setup = {.url = w->ear[w->ears].url,
+                                      .run = w->view->file.run,
+                                      .login = &w->secret.login,
+                                      .authority = w->authority,
+                                      .hear = rfi_watch_heard,
+                                      .user = w};
+    reef_status status = rfi_nats_listen(&w->ear[w->ears].ear, &setup, error);
+    w->ears += status == REEF_OK;
     return status;
+}
+
+/* Agents go over to the brokers of a later file at once, so they are heard from the moment that it is known. */
+static void listen_ahead(rfi_watch *w)
+{
+    char urls[RFI_LATER_FILES * RFI_BROKERS_MAX][RFI_WATCH_URL];
+    int count = 0;
+    (void)pthread_mutex_lock(&w->lock);
+    for (int i = 0; i < w->later.count; i++) {
+        for (ptrdiff_t b = 0; b < w->later.files[i].brokers; b++) {
+            if (strlen(w->later.files[i].broker[b]) < RFI_WATCH_URL) {
+                (void)snprintf(urls[count++], RFI_WATCH_URL, "%s", w->later.files[i].broker[b]);
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    for (int i = 0; i < count; i++) {
+        (void)listen_at(w, urls[i], NULL);
+    }
 }
 
 /* Brokers that neither the file in force nor a later one names. Closing waits for what is being heard, so nothing is locked. */
@@ -72,17 +91,17 @@ static void close_old(rfi_watch *w)
 
 /* ---- epochs ---- */
 
-/* How many agents were heard lately, and how many of them work by an epoch at least as late. */
-static bool is_due(const rfi_watch *w, int64_t epoch)
+/* Whether most of the agents that were heard lately work by this epoch or a later one; or by this or an earlier one. */
+static bool do_most(const rfi_watch *w, int64_t epoch, bool or_later)
 {
     double now = rfi_watch_time(w);
     ptrdiff_t recent = 0;
     ptrdiff_t there = 0;
     for (ptrdiff_t k = 0; k < w->view->file.agents; k++) {
         const rfi_sight *s = &w->view->sights[k];
-        bool works = s->seen && !s->left && now - s->heard < recent_seconds;
+        bool works = !s->left && now - s->heard < recent_seconds;
         recent += works;
-        there += works && s->epoch >= epoch;
+        there += works && (or_later ? s->epoch >= epoch : s->epoch <= epoch);
     }
     return 2 * there > recent;
 }
@@ -145,22 +164,27 @@ static void turn(rfi_watch *w, int64_t epoch)
     rfi_view_free(&before);
 }
 
-/* The agents work by a file that nobody has given to the observer. */
+/* The agents work by a file that nobody has given to the observer, or not yet by the one that it has; told once for each epoch. */
 static void complain(rfi_watch *w)
 {
     char text[160];
-    int64_t latest = w->view->file.terms.epoch;
+    int64_t now = w->view->file.terms.epoch;
+    int64_t other = now;
     for (ptrdiff_t k = 0; k < w->view->file.agents; k++) {
         int64_t epoch = w->view->sights[k].epoch;
-        latest = epoch > latest && !rfi_later_find(&w->later, epoch) && is_due(w, epoch) ? epoch : latest;
+        bool unknown = epoch != now && !rfi_later_find(&w->later, epoch);
+        other = unknown && do_most(w, epoch, epoch > now) ? epoch : other;
     }
-    if (latest > w->view->file.terms.epoch && latest > w->missing) {
-        w->missing = latest;
-        (void)snprintf(text, sizeof text,
-                       "agents work by epoch %lld: put its run file in place of the one this was started with",
-                       (long long)latest);
-        rfi_dash_put_event(w->dash, rfi_watch_time(w), "run file", -1, -1, text);
+    if (other == now || other == w->missing) {
+        return;
     }
+    w->missing = other;
+    (void)snprintf(text, sizeof text,
+                   other > now
+                       ? "agents work by epoch %lld: put its run file in place of the one this was started with"
+                       : "agents still work by epoch %lld: they are shown once that of the given run file begins",
+                   (long long)other);
+    rfi_dash_put_event(w->dash, rfi_watch_time(w), "run file", -1, -1, text);
 }
 
 /* True: the file in force has changed. */
@@ -172,7 +196,7 @@ static bool follow(rfi_watch *w)
         rfi_dash_put_event(w->dash, now, "run file", -1, -1, why.text);
     }
     for (int i = w->later.count - 1; i >= 0; i--) {
-        if (is_due(w, w->later.files[i].terms.epoch)) {
+        if (do_most(w, w->later.files[i].terms.epoch, true)) {
             turn(w, w->later.files[i].terms.epoch);
             return true;
         }
@@ -185,10 +209,8 @@ void rfi_watch_tend(rfi_watch *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     bool turned = follow(w);
-    for (int i = 0; i < w->later.count; i++) { /* agents go over to their brokers at once */
-        (void)listen(w, &w->later.files[i], NULL);
-    }
     (void)pthread_mutex_unlock(&w->lock);
+    listen_ahead(w);
     if (turned) {
         close_old(w);
     }
@@ -248,8 +270,8 @@ reef_status rfi_watch_open(rfi_watch **watch, const rfi_watch_setup *setup, reef
     w->broker.tokens = RFI_BUCKET_MOST;
     (void)stat(w->run_file, &w->later.seen);
     reef_status status = open_view(w, setup, error);
-    if (status == REEF_OK) {
-        status = listen(w, &w->view->file, error);
+    for (ptrdiff_t i = 0; status == REEF_OK && i < w->view->file.brokers; i++) {
+        status = listen_at(w, w->view->file.broker[i], error);
     }
     *watch = w;
     if (status != REEF_OK) {

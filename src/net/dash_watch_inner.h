@@ -20,7 +20,7 @@ typedef struct rfi_sight {
     bool seen, left, proven;
     uint64_t boot;
     int64_t epoch;                /* that it works by */
-    double heard;                 /* when; behind `seen` */
+    double heard;                 /* when, whatever its epoch; -HUGE_VAL: never */
     ptrdiff_t audience, accusers; /* who hears it, and how many of them say that it is excluded */
     rfi_bucket bucket;
     unsigned char mark[RFI_HASH_BYTES]; /* of its last frame: other brokers bring the same one */
@@ -60,8 +60,8 @@ struct rfi_watch {
 
 /* Whether there is a token left, which is taken. */
 bool rfi_bucket_take(rfi_bucket *bucket, double time);
-/* On a thread of libnats. */
-void rfi_watch_heard(void *watch, const char *subject, const unsigned char *bytes, size_t size);
+/* rfi_watch_hear, on a thread of libnats. */
+void rfi_watch_heard(void *user, const char *subject, const unsigned char *bytes, size_t size);
 
 /* Takes *file over, with the agents that `before` (or NULL) has seen; on failure it stays the caller's. */
 reef_status rfi_view_make(rfi_view **view, rfi_runfile *file, const rfi_view *before, reef_error *error);

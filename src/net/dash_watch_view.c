@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- what was seen ---- */
@@ -23,6 +24,7 @@ static reef_status take_rooms(rfi_view *v, reef_error *error)
     for (ptrdiff_t k = 0; k < agents; k++) {
         v->sights[k] = (rfi_sight){.bucket = {.tokens = RFI_BUCKET_MOST},
                                    .epoch = v->file.terms.epoch,
+                                   .heard = -HUGE_VAL,
                                    .refused = v->counters + csr.start[k],
                                    .accused = v->accusations + csr.start[k]};
     }

@@ -150,6 +150,13 @@ def check_epoch(reef):
         first = sum(r <= told[0][0] for r in told[1])  # samples of the first epoch
         check(len(told[0]) == 1 and first > 2 and any((t or 0) > 0.5 for t in told[2][:first]) and not any(told[3][:first]), f"a late page lacks the first epoch: {told}")
         page.silent()
+    with Page(reef, "record.jsonl") as page:  # forwards into the second epoch, and back
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+        page.open()
+        page.wait("m.run?.epoch === 2 && m.agent.combined[8] > 0 && reefDash.graph.cy?.nodes().length === 9", "the record does not play into the second epoch")
+        page.js("const at = document.getElementById('at'); at.value = 50; at.dispatchEvent(new Event('input'));")
+        page.wait("m.run?.epoch === 1 && reefDash.graph.cy?.nodes().length === 8", "going back does not lead into the first epoch")
+        page.silent()
 
 
 def check_attack(reef):
@@ -251,6 +258,9 @@ def check_unknown(reef):
         page.put(*lines.rounds(10, 5, 8, attacked=[2]))
         page.wait("document.getElementById('verdict').textContent === 'Not trusted by their neighbours: agent-2.'", "the sentence does not name who is not trusted")
         check(page.js("return reefDash.graph.cy.nodes('[?malicious]').length") == 0 and not page.js("return document.body.innerText.includes('malicious')"), "somebody is called malicious")
+        page.wait("m.condition(0) === 'silent' && document.getElementById('verdict').textContent.endsWith('Nobody has been heard lately: is the broker running?')", "nobody notices that nothing comes any more")
+        page.put(*lines.rounds(10, 8, 9, attacked=[2]))
+        page.wait("m.condition(0) !== 'silent' && !document.getElementById('verdict').textContent.includes('lately')", "agents that are heard again stay silent")
         page.process.terminate()
         page.wait("document.getElementById('state').textContent === 'connection lost' && document.getElementById('verdict').textContent.includes('does not answer')", "a page without its server does not say so")
 
@@ -428,8 +438,12 @@ def check_sight(reef):
             check(moving == 0, f"{moving} things move though that is not wanted")
             # Through the debugger, which the page's policy does not bind.
             page.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": script + "; 0"})
-            found = page.driver.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => [v.id, v.help, v.nodes.map((n) => n.html.slice(0, 120))])))")
-            check(not found, f"axe-core, {scheme}, {width}: {json.dumps(found, indent=1)}")
+            for view in ("graph", "matrix"):
+                page.driver.find_element(By.ID, f"view-{view}").click()
+                page.wait(f"!document.getElementById('{view}').hidden", f"no {view}")
+                found = page.driver.execute_async_script("axe.run().then((r) => arguments[0](r.violations.map((v) => [v.id, v.help, v.nodes.map((n) => n.html.slice(0, 120))])))")
+                check(not found, f"axe-core, {view}, {scheme}, {width}: {json.dumps(found, indent=1)}")
+                check(page.js("return document.documentElement.scrollWidth") <= width, f"the {view} is too wide for {width}")
             check_palette([tuple(map(int, re.findall(r"\d+", c))) for c in page.js("return [...document.querySelectorAll('.bar span')].map((s) => getComputedStyle(s).backgroundColor)")], scheme)
         check(backgrounds["light"] != backgrounds["dark"], "light and dark look the same")
         page.driver.find_element(By.ID, "theme").click()

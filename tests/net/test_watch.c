@@ -68,8 +68,8 @@ static void sign_run(const world *w, const char *boss, int epoch, const char *na
     int length = snprintf(text, sizeof text,
                           "reef: 1\nrun: t\nid: 000102030405060708090a0b0c0d0e0f\ncoordinator: %s\ngraph: complete\n"
                           "rule: mean\nmalicious: 0.2\nmodel: {count: 2, type: f64}\nepoch: %d\nfrom: %d\n"
-                          "brokers: [\"nats://127.0.0.1:1\"]\nagents:\n%sobservers:\n  eyes: \"%s\"\n",
-                          w->heads, epoch, 100 * (epoch - 1), agents, w->eyes + strcspn(w->eyes, " ") + 1);
+                          "brokers: [\"nats://127.0.0.1:%d\"]\nagents:\n%sobservers:\n  eyes: \"%s\"\n",
+                          w->heads, epoch, 100 * (epoch - 1), epoch, agents, w->eyes + strcspn(w->eyes, " ") + 1);
     (void)scratch_file(&w->folder, "draft", text, (size_t)length, path);
     (void)remove(scratch_path(&w->folder, name, run));
     reef_error error = {REEF_OK, ""};
@@ -78,7 +78,7 @@ static void sign_run(const world *w, const char *boss, int epoch, const char *na
     CHECK(status == REEF_OK, "%s", error.text);
 }
 
-static void open_world(world *w)
+static void open_world_with(world *w, int epoch)
 {
     char path[SCRATCH_PATH];
     char key[SCRATCH_PATH];
@@ -91,8 +91,13 @@ static void open_world(world *w)
     CHECK(rfi_runfile_load(NULL, path, &w->next, &error) == REEF_OK, "%s", error.text);
     w->told = &w->file;
     assert_int_equal(rfi_dash_create(&w->dash, 0, NULL, NULL), REEF_OK);
-    const rfi_watch_setup setup = {.run_file = w->run, .key = key, .dash = w->dash};
+    const rfi_watch_setup setup = {.run_file = epoch == 1 ? w->run : path, .key = key, .dash = w->dash};
     CHECK(rfi_watch_open(&w->watch, &setup, &error) == REEF_OK, "%s", error.text);
+}
+
+static void open_world(world *w)
+{
+    open_world_with(w, 1);
 }
 
 static void close_world(world *w)
@@ -302,6 +307,30 @@ static void few_do_not_begin_an_epoch(void **state)
     close_world(&w);
 }
 
+/* An observer that was started with a file that is over, or not yet in force, shows nobody, and says why. */
+static void given_file_is_not_in_force(void **state)
+{
+    (void)state;
+    static world w;
+    open_world(&w);
+    w.told = &w.next;
+    report(&w, 3, 101);
+    rfi_watch_tend(w.watch);
+    assert_int_equal(found(&w, "agents work by epoch 2: put its run file"), 1);
+    assert_int_equal(found(&w, "\"type\":\"status\""), 0);
+    close_world(&w);
+    open_world_with(&w, 2);
+    report(&w, 3, 99);
+    rfi_watch_tend(w.watch);
+    rfi_watch_tend(w.watch);
+    assert_int_equal(found(&w, "agents still work by epoch 1: they are shown once"), 1);
+    assert_int_equal(found(&w, "\"type\":\"status\""), 0);
+    w.told = &w.next;
+    report(&w, 3, 101);
+    assert_int_equal(found(&w, "\"type\":\"status\""), 3);
+    close_world(&w);
+}
+
 /* The next file in place of the first one; a file of no use there is told. */
 static void next_epoch_by_hand(void **state)
 {
@@ -335,10 +364,9 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_accusers_are_not_believed),
-        cmocka_unit_test(next_epoch_from_the_network),
-        cmocka_unit_test(few_do_not_begin_an_epoch),
-        cmocka_unit_test(next_epoch_by_hand),
+        cmocka_unit_test(few_accusers_are_not_believed), cmocka_unit_test(next_epoch_from_the_network),
+        cmocka_unit_test(few_do_not_begin_an_epoch),     cmocka_unit_test(next_epoch_by_hand),
+        cmocka_unit_test(given_file_is_not_in_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ const PERIOD = 250; // ms between drawings
 const PATIENCE = 15000; // ms until an empty page asks why
 
 const $ = (id) => document.getElementById(id);
-const page = { model: new Model(), view: "", chosen: -1, dirty: true, drawn: 0, replaying: false, settled: false, frames: 0 };
+const page = { model: new Model(), view: "", chosen: -1, dirty: true, drawn: 0, replaying: false, settled: false, came: 0, frames: 0 };
 
 /** An element with a class and a text: everything that is shown goes through here or textContent. */
 function element(tag, text, name) {
@@ -78,7 +78,7 @@ function drawTop(m) {
 
 /** What the colours say, in a sentence. */
 function verdict(m) {
-  const all = m.run.names.map((_, k) => k).filter((k) => !m.run.removed.has(k));
+  const all = m.members();
   const bad = all.filter((k) => m.agent.distrusted[k]);
   if (!m.heard) return ["wait", "", performance.now() > PATIENCE && !page.replaying ? "No agent has been heard yet. Are its broker and its agents running?" : "Waiting for the first reports of agents…"];
   if (!all.some((k) => !Number.isNaN(m.agent.trust[k]))) return ["wait", "", "No models have been combined yet."];
@@ -98,9 +98,10 @@ function verdict(m) {
 
 function drawVerdict(m) {
   const [tone, strong, words] = verdict(m);
-  const rest = page.lost ? `${words} This is what was last seen: reef dash does not answer.` : words;
+  const quiet = m.heard && m.late > 0 && m.members().every((k) => ["silent", "not heard"].includes(m.condition(k)));
+  const rest = page.lost ? `${words} This is what was last seen: reef dash does not answer.` : quiet ? `${words} Nobody has been heard lately: is the broker running?` : words;
   if ($("verdict").textContent === strong + rest) return;
-  $("verdict").dataset.tone = page.lost ? "wait" : tone;
+  $("verdict").dataset.tone = page.lost || quiet ? "wait" : tone;
   const line = element("span");
   if (strong) line.append(element("b", strong));
   line.append(rest);
@@ -108,7 +109,7 @@ function drawVerdict(m) {
 }
 
 function drawState(m) {
-  const text = page.lost ? "connection lost" : m.ended ? "ended" : !m.run ? "waiting" : page.replaying ? "replay" : "live";
+  const text = page.lost ? "connection lost" : m.ended || (m.heard && m.members().every((k) => m.agent.state[k] === "left")) ? "ended" : !m.run ? "waiting" : page.replaying ? "replay" : "live";
   put("state", text);
   $("state").dataset.state = text;
   document.title = m.run ? `Reef: ${m.run.name}` : "Reef: live";
@@ -171,7 +172,7 @@ function fillRow(m, row, k) {
 
 function facts(m, k) {
   const a = m.agent;
-  const ago = m.time - a.seen[k];
+  const ago = m.time + m.late - a.seen[k];
   const count = (x) => (Number.isFinite(x) ? String(x) : "–");
   return [
     ["State", m.condition(k)],
@@ -400,8 +401,7 @@ function choose(k) {
 function onKey(event) {
   const n = page.model.n;
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  if (event.key === "Escape") choose(-1);
-  else if (step && n) {
+  if (step && n) {
     event.preventDefault();
     choose(page.chosen < 0 ? (step > 0 ? 0 : n - 1) : (page.chosen + step + n) % n);
   }
@@ -412,10 +412,11 @@ function onKey(event) {
 function draw(now) {
   page.frames++;
   requestAnimationFrame(draw);
-  if (!page.model.heard && now - page.drawn > 1000) page.dirty = true; // the hint of an empty page
+  if (!page.replaying && now - page.drawn > 1000) page.dirty = true; // that nothing comes is to be seen, too
   if (!page.dirty || (now - page.drawn < PERIOD && !page.now)) return;
   const m = page.model;
   page.dirty = page.now = false;
+  m.late = page.settled && !page.replaying && !m.ended ? Math.max(0, (now - page.came) / 1000) : 0;
   page.drawn = now;
   drawState(m);
   if (!m.run) return;
@@ -454,6 +455,7 @@ function wire() {
   $("zoom-out").addEventListener("click", () => zoom(1 / 1.3));
   $("zoom-fit").addEventListener("click", () => zoom(0));
   for (const id of ["graph", "matrix"]) $(id).addEventListener("keydown", onKey);
+  document.addEventListener("keydown", (event) => event.key === "Escape" && page.chosen >= 0 && choose(-1));
   new ResizeObserver(() => {
     graph.resize();
     for (const chart of Object.values(charts)) chart.resize();
@@ -485,6 +487,7 @@ function listen() {
       replay.add(event.data);
     } else {
       page.model.apply(event.data);
+      page.came = performance.now();
     }
     page.dirty = true;
   });

@@ -2,6 +2,7 @@
 import { rgb, shade, STEPS, style, unknown } from "./colours.js";
 
 const STRIP = 12; // pixels of the strip above, which has the trust in each sender
+const NAMES = { left: 92, top: 76, cell: 14 }; // room for names, where cells are large enough for them; in pixels of the page
 
 const pack = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
 
@@ -14,6 +15,7 @@ export class Matrix {
     this.chosen = -1;
     this.sorted = false;
     this.drag = null;
+    Object.assign(this, { ratio: 1, edge: 0, top: STRIP });
     this.canvas.addEventListener("pointerdown", (e) => this.down(e));
     this.canvas.addEventListener("pointermove", (e) => this.move(e));
     this.canvas.addEventListener("pointerup", (e) => this.up(e));
@@ -21,21 +23,30 @@ export class Matrix {
   }
 
   resize() {
-    const ratio = Math.min(2, devicePixelRatio || 1);
-    const width = Math.max(1, Math.round(this.box.clientWidth * ratio));
-    const height = Math.max(1, Math.round(this.box.clientHeight * ratio));
+    this.ratio = Math.min(2, devicePixelRatio || 1);
+    const width = Math.max(1, Math.round(this.box.clientWidth * this.ratio));
+    const height = Math.max(1, Math.round(this.box.clientHeight * this.ratio));
     if (this.canvas.width === width && this.canvas.height === height) return;
     this.canvas.width = width;
     this.canvas.height = height;
     this.image = null;
   }
 
+  /** Where the matrix begins: behind the names of receivers, below those of senders. */
+  frame(n) {
+    const left = Math.round(NAMES.left * this.ratio);
+    const top = STRIP + Math.round(NAMES.top * this.ratio);
+    const named = Math.min(this.canvas.width - left, this.canvas.height - top) / n >= NAMES.cell * this.ratio;
+    this.edge = named ? left : 0;
+    this.top = named ? top : STRIP;
+  }
+
   cell(n) {
-    return (Math.min(this.canvas.width, this.canvas.height - STRIP) / n) * this.view.scale;
+    return (Math.min(this.canvas.width - this.edge, this.canvas.height - this.top) / n) * this.view.scale;
   }
 
   left(n) {
-    return Math.max(0, (this.canvas.width - this.cell(n) * n) / 2);
+    return this.edge + Math.max(0, (this.canvas.width - this.edge - this.cell(n) * n) / 2);
   }
 
   /** Where each agent stands: by number, or those who are not trusted first, which shows their columns side by side. */
@@ -51,14 +62,16 @@ export class Matrix {
   block(x, y, w, h, colour) {
     const { width, height } = this.canvas;
     const x1 = Math.min(width, Math.max(0, x + w));
-    const y1 = Math.min(height, Math.max(STRIP, y + h));
-    for (let j = Math.max(STRIP, y); j < y1; j++) this.pixels.fill(colour, j * width + Math.max(0, x), j * width + x1);
+    const y1 = Math.min(height, y + h);
+    const x0 = Math.max(this.edge, x);
+    for (let j = Math.max(this.top, y); j < y1 && x0 < x1; j++) this.pixels.fill(colour, j * width + x0, j * width + x1);
   }
 
   draw(model) {
     this.resize();
     this.model = model;
     this.arrange(model);
+    this.frame(model.n);
     const { width, height } = this.canvas;
     const context = this.canvas.getContext("2d");
     this.image ??= context.createImageData(width, height);
@@ -67,20 +80,45 @@ export class Matrix {
     const grey = pack(unknown());
     const named = (name) => pack(style(name).match(/\w\w/g).map((h) => parseInt(h, 16)));
     this.pixels.fill(named("--card"));
-    const side = Math.round(this.cell(model.n) * model.n); // where there is no link
-    this.block(Math.floor(this.left(model.n) - this.view.x), STRIP - Math.floor(this.view.y), side, side, named("--page"));
+    const side = Math.round(this.cell(model.n) * model.n); // what has no link
+    this.block(Math.floor(this.left(model.n) - this.view.x), Math.floor(this.top - this.view.y), side, side, named("--page"));
     this.fillEdges(model, colours, grey);
     this.fillStrip(model, colours, grey);
     context.putImageData(this.image, 0, 0);
     this.mark(context, model.n);
+    if (this.edge > 0) this.write(context, model);
+  }
+
+  /** Names of receivers on the left, of senders on top. */
+  write(context, model) {
+    const cell = this.cell(model.n);
+    const { width, height } = this.canvas;
+    context.font = `${11 * this.ratio}px system-ui, sans-serif`;
+    context.textBaseline = "middle";
+    this.order.forEach((k, i) => {
+      const x = this.left(model.n) - this.view.x + (i + 0.5) * cell;
+      const y = this.top - this.view.y + (i + 0.5) * cell;
+      context.fillStyle = style(model.isMalicious(k) || model.agent.distrusted[k] ? "--bad" : "--ink");
+      if (y > this.top && y < height) {
+        context.textAlign = "right";
+        context.fillText(model.run.names[k], this.left(model.n) - 6 * this.ratio, y, NAMES.left * this.ratio - 8);
+      }
+      if (x < this.edge || x > width) return;
+      context.save();
+      context.translate(x, this.top - STRIP - 5 * this.ratio);
+      context.rotate(-Math.PI / 2);
+      context.textAlign = "left";
+      context.fillText(model.run.names[k], 0, 0, NAMES.top * this.ratio - 8);
+      context.restore();
+    });
   }
 
   fillEdges(model, colours, grey) {
     const n = model.n;
     const cell = this.cell(n);
-    const size = Math.max(2, Math.ceil(cell));
+    const size = cell > 6 ? Math.floor(cell) - 1 : Math.max(2, Math.ceil(cell)); // a gap between cells that are large
     const x0 = this.left(n) - this.view.x;
-    const y0 = STRIP - this.view.y;
+    const y0 = this.top - this.view.y;
     for (let i = 0; i < model.edges.count; i++) {
       const s = shade(model.edges.trust[i]);
       this.block(Math.floor(x0 + this.place[model.edges.from[i]] * cell), Math.floor(y0 + this.place[model.edges.to[i]] * cell), size, size, s < 0 ? grey : colours[s]);
@@ -94,9 +132,9 @@ export class Matrix {
     const x0 = this.left(n) - this.view.x;
     for (let k = 0; k < n; k++) {
       const s = shade(model.agent.trust[this.order[k]]);
-      const from = Math.max(0, Math.floor(x0 + k * cell));
-      const to = Math.min(width, Math.max(from + 1, Math.floor(x0 + (k + 1) * cell)));
-      for (let j = 0; j < STRIP - 3 && to > from; j++) this.pixels.fill(s < 0 ? grey : colours[s], j * width + from, j * width + to);
+      const from = Math.max(this.edge, Math.floor(x0 + k * cell));
+      const to = Math.min(width, Math.max(from + 1, Math.floor(x0 + (k + 1) * cell) - (cell > 6 ? 1 : 0)));
+      for (let j = this.top - STRIP; j < this.top - 3 && to > from; j++) this.pixels.fill(s < 0 ? grey : colours[s], j * width + from, j * width + to);
     }
   }
 
@@ -105,7 +143,9 @@ export class Matrix {
     const cell = this.cell(n);
     context.strokeStyle = style("--accent");
     context.lineWidth = 2;
-    context.strokeRect(this.left(n) - this.view.x + this.place[this.chosen] * cell - 1, 1, Math.max(3, cell) + 2, this.canvas.height - 2);
+    const x = this.left(n) - this.view.x + this.place[this.chosen] * cell - 2;
+    const bottom = Math.min(this.canvas.height - 1, this.top - this.view.y + n * cell + 1);
+    if (x >= this.edge - 3) context.strokeRect(x, this.top - STRIP - 1, Math.max(3, cell) + 3, bottom - (this.top - STRIP));
   }
 
   spot(event) {
@@ -118,7 +158,7 @@ export class Matrix {
     const [x, y] = this.spot(event);
     const cell = this.cell(n || 1);
     const from = Math.floor((x - this.left(n || 1) + this.view.x) / cell);
-    const to = y < STRIP ? -1 : Math.floor((y - STRIP + this.view.y) / cell);
+    const to = y < this.top ? -1 : Math.floor((y - this.top + this.view.y) / cell);
     return from >= 0 && from < n && to < n ? [this.order[from], to < 0 ? -1 : this.order[to]] : [-1, -1];
   }
 
@@ -165,15 +205,15 @@ export class Matrix {
     const before = this.left(n);
     this.view.scale = scale;
     this.view.x = (x - before + this.view.x) * by - (x - this.left(n));
-    this.view.y = (y - STRIP + this.view.y) * by - (y - STRIP);
+    this.view.y = (y - this.top + this.view.y) * by - (y - this.top);
     this.clamp();
   }
 
   clamp() {
     const n = this.model?.n ?? 1;
     const side = this.cell(n) * n;
-    this.view.x = Math.max(0, Math.min(this.view.x, side - this.canvas.width));
-    this.view.y = Math.max(0, Math.min(this.view.y, side + STRIP - this.canvas.height));
+    this.view.x = Math.max(0, Math.min(this.view.x, side - (this.canvas.width - this.edge)));
+    this.view.y = Math.max(0, Math.min(this.view.y, side + this.top - this.canvas.height));
     if (this.model) this.draw(this.model);
   }
 

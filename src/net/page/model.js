@@ -3,6 +3,7 @@
 const SAMPLES = 512; // columns of history; when they are full, every second one goes
 const LOG = 2000;
 const TEXT = 400;
+const SILENT = 10; // seconds without a word
 const DISTRUST = 0.25; // a median below it: not trusted
 const TRUST = 0.5; // above it: trusted again
 
@@ -25,7 +26,8 @@ export class Model {
     this.n = 0;
     this.run = null;
     this.epochs = []; // rounds at which the members of the run have changed
-    this.time = 0;
+    this.time = 0; // of the last line
+    this.late = 0; // seconds since it came, as far as the page counts them
     this.ended = "";
     this.log = [];
     this.logCount = 0;
@@ -314,8 +316,13 @@ export class Model {
     if (a.round[k] < 0) return "not heard";
     if (this.ended) return "done";
     if (a.state[k] === "left") return "left";
-    if (this.time - a.seen[k] > 10) return "silent";
+    if (this.time + this.late - a.seen[k] > SILENT) return "silent";
     return a.state[k] || "heard";
+  }
+
+  /** Members of the run, by number. */
+  members() {
+    return this.run.names.map((_, k) => k).filter((k) => !this.run.removed.has(k));
   }
 
   progress() {
