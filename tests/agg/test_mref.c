@@ -289,6 +289,28 @@ static void the_report_says_why(void **state)
     close_desk(&k);
 }
 
+/* A group stands apart in the first rounds: it is not cut yet, because one round, or five, are no memory. It loses its weight all the same. */
+static void young_groups_are_not_cut(void **state)
+{
+    enum { MANY = 14, APART = 3, YOUNG = 6, OLD = 60 };
+    desk k;
+    (void)state;
+    open_desk(&k, "mref:horizon=512,without=additions", MANY, M, REEF_F64, 1);
+    for (int form = 0; form < 2; form++) {
+        bool cut = false;
+        for (uint32_t round = 0; round < OLD; round++) {
+            fill(&k, round, APART, 4);
+            apply(&k, 0);
+            cut = cut || (round < YOUNG && reef_report_factor(k.report, 0, RFI_MREF_BY_SPLIT) < 0.5);
+        }
+        assert_int_equal(cut, form == 0); /* the first form did */
+        CHECK(trust_of(&k, 0) < 0.01, "trust %g after %d rounds", trust_of(&k, 0), OLD);
+        close_desk(&k);
+        open_desk(&k, "mref:horizon=512", MANY, M, REEF_F64, 1);
+    }
+    close_desk(&k);
+}
+
 /* ---- who acts together, and how much anybody can have ---- */
 
 /* The malicious agents change sides every few rounds, each with noise of its own: no average shows it. */
@@ -766,6 +788,7 @@ int main(void)
         cmocka_unit_test(sharers_of_noise_have_one_voice),
         cmocka_unit_test(the_report_names_the_tests),
         cmocka_unit_test(the_report_says_why),
+        cmocka_unit_test(young_groups_are_not_cut),
         cmocka_unit_test(colluders_who_change_sides_are_found),
         cmocka_unit_test(shares_are_bounded),
         cmocka_unit_test(nobody_is_locked_out),

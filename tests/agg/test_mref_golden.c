@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 20 };
+enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 23 };
 
 /* Who is there, see make_mref.py. */
-enum { ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS };
+enum { ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE };
 
 typedef struct scene {
     int number;
@@ -24,6 +24,7 @@ typedef struct scene {
     bool same, additions;
     int there; /* one of these */
     double shared;
+    int horizon;
     reef_agg *agg;
     reef_plan *plan;
     reef_state *memory;
@@ -57,12 +58,13 @@ static double noise(int number, int t, int l, int m)
 static void fill_rows(scene *s, int t)
 {
     double sign = s->period && t / s->period % 2 ? -1 : 1;
+    double agree = s->there == AGREE && t > 64 ? pow(2, -(t - 64) / 16.0) : 1;
     for (int l = 0; l < s->n; l++) {
         const uint64_t parts[] = {(uint64_t)s->number, (uint64_t)t, (uint64_t)l, 1000};
         double size = s->heavy ? 1 + 7 * pow(hashed(parts, COUNT(parts)), 4) : 1;
         for (int c = 0; c < s->m; c++) {
-            double own = s->spread * noise(s->number, 999999, l, c);
             int like = s->same && l < s->malicious_count ? 0 : l;
+            double own = s->spread * noise(s->number, 999999, like, c) * (l < s->malicious_count ? 1 : agree);
             double common = l < s->malicious_count ? s->shared * noise(s->number, t, 1000, c) : 0;
             s->x[l][c] =
                 3 + size * noise(s->number, t, like, c) + own + common + (l < s->malicious_count ? s->lie * sign : 0);
@@ -73,7 +75,8 @@ static void fill_rows(scene *s, int t)
 static void open_scene(scene *s, const char *line)
 {
     *s = (scene){.number = 0};
-    double field[13];
+    double field[14];
+    char spec[80];
     char *at = (char *)(uintptr_t)(line + strlen("scene"));
     for (int i = 0; i < COUNT(field); i++) {
         const char *from = at;
@@ -93,8 +96,10 @@ static void open_scene(scene *s, const char *line)
     s->additions = field[10] != 0;
     s->there = (int)field[11];
     s->shared = field[12];
-    s->agg = make_agg(s->additions ? "mref:sketch=full,lazy=0,horizon=512"
-                                   : "mref:sketch=full,lazy=0,horizon=512,without=additions");
+    s->horizon = (int)field[13];
+    (void)snprintf(spec, sizeof spec, "mref:sketch=full,lazy=0,horizon=%d%s", s->horizon,
+                   s->additions ? "" : ",without=additions");
+    s->agg = make_agg(spec);
     assert_true(s->n <= ROWS && s->m <= COLUMNS);
     const ptrdiff_t length = s->m;
     const reef_shape shape = {.rows = s->n, .segments = 1, .lengths = &length, .dtype = REEF_F64};
@@ -124,7 +129,7 @@ static bool is_there(const scene *s, int l, int t)
 static int64_t id_of(const scene *s, int l, int t)
 {
     const uint64_t parts[] = {(uint64_t)s->number, (uint64_t)t, (uint64_t)l, 3000};
-    if (l >= s->malicious_count || s->there == ALL || s->there == AWAY || s->there == SOME) {
+    if (l >= s->malicious_count || s->there == ALL || s->there == AWAY || s->there == SOME || s->there == AGREE) {
         return l;
     }
     return s->there == TURNS ? l + 1000 * (int64_t)(3 * hashed(parts, COUNT(parts)))
@@ -159,7 +164,7 @@ static double weight_of(const scene *s, ptrdiff_t l)
     }
     b *= fmin(reef_report_factor(s->report, l, RFI_MREF_BY_COPIES),
               reef_report_factor(s->report, l, RFI_MREF_BY_TOGETHER));
-    b *= reef_report_factor(s->report, l, RFI_MREF_BY_AGE);
+    b *= reef_report_factor(s->report, l, RFI_MREF_BY_AGE) * reef_report_factor(s->report, l, RFI_MREF_BY_OPINION);
     double gate = reef_report_factor(s->report, l, RFI_MREF_BY_GATE);
     double c = reef_report_number(s->report, RFI_MREF_BALANCED);
     return s->additions ? fmin(gate, c * b + (c - 1) * RFI_MREF_BALANCE_LEAST * gate) : b;

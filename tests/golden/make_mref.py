@@ -26,10 +26,11 @@ def noise(scene, t, l, m):
 
 
 # rows, columns, liars, lie, half period (0: constant), honest spread, heavy tails, own row, liars all send the same, additions, who is there,
-# noise that liars share
+# noise that liars share, longest window
 # the liars have new ids in every round; are away in rounds 60 to 219; four in five rows are there in a round; that with new ids, and no room
-# for more senders than rows; each liar has three ids that take turns
-ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS = range(6)
+# for more senders than rows; each liar has three ids that take turns; honest agents that
+# differ agree more and more from round 64 on
+ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE = range(7)
 SCENES = [
     (16, 6, 5, 0.4, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),     # colluders inside the honest spread
     (12, 40, 3, 0.05, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),   # weaker, in more dimensions than senders
@@ -51,18 +52,22 @@ SCENES = [
     (18, 6, 7, 0.0, 0, 0.0, 0, -1, 0, 1, ALL, 1.5),     # senders that share most of their noise: one voice
     (20, 10, 8, 0.0, 0, 0.0, 0, -1, 0, 1, TURNS, 0.7),  # more ids than honest senders, taking turns; half of the weight has to remain
     (20, 10, 8, 0.12, 0, 0.0, 0, 2, 0, 1, ALL, 0.0),    # a receiver in the smaller group: together does not cut it
+    (20, 8, 8, 0.05, 0, 0.6, 0, -1, 1, 1, ALL, 0.0),    # copies in the middle of agents that differ: votes, not heads
+    (18, 5, 3, 0.5, 0, 0.6, 0, -1, 0, 1, ALL, 0.0, 64), # agents that differ for good: a second opinion that helps nobody
+    (18, 5, 7, 0.6, 0, 0.8, 0, -1, 0, 1, AGREE, 0.0, 64),  # one that does
 ]
 
 
 def rows(number, scene, t):
-    n, m, liars, lie, period, spread, heavy, _, same, _, _, shared = scene
+    n, m, liars, lie, period, spread, heavy, _, same, _, there, shared = scene[:12]
+    agree = 2.0 ** -max(0, (t - 64) / 16) if there == AGREE else 1.0
     x = np.zeros((n, m))
     sign = -1.0 if period and t // period % 2 else 1.0
     for l in range(n):
         like = 0 if same and l < liars else l
         size = 1 + 7 * hashed(number, t, l, 1000) ** 4 if heavy else 1.0
         for c in range(m):
-            own = spread * noise(number, 999999, l, c)
+            own = spread * noise(number, 999999, like, c) * (1.0 if l < liars else agree)
             common = shared * noise(number, t, 1000, c) if l < liars else 0.0
             x[l, c] = 3 + size * noise(number, t, like, c) + own + common + (lie * sign if l < liars else 0.0)
     return x
@@ -87,8 +92,9 @@ def ids(number, scene, t, there):
 def main():
     for number, scene in enumerate(SCENES):
         n, m = scene[:2]
-        rule = MREF(3 * n if scene[10] == TURNS else n, m, own=scene[7] if scene[7] >= 0 else None, additions=bool(scene[9]))
-        print("scene", number, *scene)
+        horizon = scene[12] if len(scene) > 12 else 512
+        rule = MREF(3 * n if scene[10] == TURNS else n, m, own=scene[7] if scene[7] >= 0 else None, additions=bool(scene[9]), horizon=horizon)
+        print("scene", number, *scene[:12], horizon)
         for t in range(ROUNDS):
             there = present(number, scene, t)
             out = rule.step(rows(number, scene, t)[there], ids(number, scene, t, there))

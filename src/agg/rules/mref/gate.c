@@ -45,7 +45,7 @@ void rfi_mref_gate(rfi_mref_round *round, double scale)
         recall->by_copies[l] = 0;
         recall->clip[l] = isfinite(q) ? fmin(1, full / fmax(q, 1e-300)) / scale : 0;
     }
-    round->typical = rfi_mref_median(size, round->n, rfi_mref_work(round, 1));
+    round->typical = rfi_mref_vote(recall, size, rfi_mref_work(round, 1));
 }
 
 void rfi_mref_energy(rfi_mref_round *round)

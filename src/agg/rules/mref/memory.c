@@ -49,6 +49,7 @@ static rfi_mref_view *lay_out(rfi_arena *arena, ptrdiff_t n, ptrdiff_t numbers)
     v->by_copies = rfi_arena_take(arena, n, 1, sizeof(double));
     v->work = rfi_arena_take(arena, n, RFI_MREF_WORK, sizeof(double));
     v->by_age = rfi_arena_take(arena, n, 1, sizeof(double));
+    v->by_opinion = rfi_arena_take(arena, n, 1, sizeof(double));
     v->matrix = rfi_arena_take(arena, matrix_size(sample, look), 1, sizeof(double));
     v->look_raw = rfi_arena_take(arena, RFI_MREF_BLOCK, 1, sizeof(double));
     v->look_vector = rfi_arena_take(arena, look, 1, sizeof(double));
@@ -187,8 +188,11 @@ static bool is_sane(const void *record, int64_t age, int64_t rounds)
 static bool is_sane_shared(const void *shared)
 {
     const rfi_mref_shared *s = shared;
-    bool sane = in_range(s->together, 0, 1e300);
+    bool sane = in_range(s->together, 0, 1e300) && s->rounds >= 0 && s->looks >= 0 && s->pause >= 0 && s->trial >= 0 &&
+                s->trial <= RFI_MREF_OPINION_MOST;
+    sane = sane && in_range(s->kept[0], 0, RFI_MREF_LARGEST) && in_range(s->kept[1], 0, RFI_MREF_LARGEST);
     for (int j = 0; j < RFI_WINDOWS; j++) {
+        sane = sane && in_range(s->level[j], -RFI_MREF_LARGEST, RFI_MREF_LARGEST);
         sane = sane && in_range(s->spread[j], 0, 1) && in_range(s->separation[j], 0, 1e300);
     }
     return sane;
@@ -207,6 +211,8 @@ static const reef_diagnostic factors[RFI_MREF_FACTORS] = {
     {"copies", "others send the same vector, or have the same noise: one over the number of copies, itself included"},
     {"together", "what it sends depends on what others send, and together they are a minority"},
     {"probation", "heard for a shorter time than the others"},
+    {"second opinion",
+     "far from the others in this round, while it is tried whether those who are near then agree more"},
 };
 
 #define WINDOW_NUMBERS(which)                                                                                          \
@@ -228,7 +234,7 @@ static const reef_diagnostic numbers[RFI_MREF_NUMBER_COUNT] = {
      "of its weight had to be kept"}};
 
 const reef_memory rfi_mref_memory = {
-    .version = 4,
+    .version = 5,
     .sizes = mref_sizes,
     .key = mref_key,
     .start = mref_start,

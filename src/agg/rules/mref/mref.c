@@ -11,6 +11,7 @@
 
 #include "agg/rules/rules.h"
 #include "base/error.h"
+#include "num/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,8 +20,8 @@ static const char *const horizon_words[] = {"auto", NULL};
 static const char *const sketch_words[] = {"auto", "full", NULL};
 static const char *const seed_words[] = {"auto", NULL};
 static const char *const part_words[] = {
-    "nothing", "gate",  "short",  "middle",    "long",     "split",     "rhythm",  "energy",    "medoid", "spread",
-    "tail",    "floor", "copies", "precision", "together", "probation", "balance", "additions", NULL};
+    "nothing", "gate",  "short",  "middle",    "long",     "split",     "rhythm",  "energy",  "medoid",    "spread",
+    "tail",    "floor", "copies", "precision", "together", "probation", "balance", "opinion", "additions", NULL};
 
 static const reef_field mref_fields[] = {
     {.name = "horizon",
@@ -106,6 +107,32 @@ double rfi_mref_median(const double *x, ptrdiff_t n, double *spare)
 {
     memcpy(spare, x, (size_t)n * sizeof *spare);
     return rfi_median(spare, n, RFI_MEDIAN_AVERAGE);
+}
+
+double rfi_mref_vote(const rfi_mref_view *view, const double *x, double *spare)
+{
+    ptrdiff_t *order = view->index;
+    double all = 0;
+    double sum = 0;
+    bool heads = true;
+    for (ptrdiff_t l = 0; l < view->n; l++) {
+        all += view->traces[l].voice;
+        heads = heads && view->traces[l].voice == 1;
+    }
+    double by_heads = rfi_mref_median(x, view->n, spare);
+    if (heads) {
+        return by_heads;
+    }
+    rfi_argsort(x, view->n, order, order + view->n);
+    ptrdiff_t i = 0;
+    for (; i + 1 < view->n; i++) {
+        sum += view->traces[order[i]].voice;
+        if (sum >= (0.5 - 1e-9) * all) {
+            break;
+        }
+    }
+    bool half = i + 1 < view->n && sum <= (0.5 + 1e-9) * all;
+    return fmax(by_heads, half ? (x[order[i]] + x[order[i + 1]]) / 2 : x[order[i]]);
 }
 
 double rfi_mref_distance(const double *x, const double *y, ptrdiff_t count)
@@ -197,8 +224,10 @@ static void geometric_median(const reef_points *points, const rfi_mref_view *rec
     }
 }
 
-static const rfi_mref_tolerance tolerance = {
-    .wider = RFI_MREF_SPREAD_WIDER, .apart = RFI_MREF_SPREAD_APART, .apart_few = RFI_MREF_SPREAD_APART_FEW};
+static const rfi_mref_tolerance tolerance = {.wider = RFI_MREF_SPREAD_WIDER,
+                                             .apart = RFI_MREF_SPREAD_APART,
+                                             .apart_few = RFI_MREF_SPREAD_APART_FEW,
+                                             .young = RFI_MREF_SPLIT_YOUNG};
 static const rfi_mref_tolerance first_tolerance = {
     .wider = RFI_MREF_SPREAD_WIDER_FIRST, .apart = RFI_MREF_SPLIT_APART, .apart_few = RFI_MREF_SPLIT_APART_FEW};
 
@@ -245,6 +274,7 @@ static void tell_senders(const rfi_mref_view *recall, double *factors)
         factor[RFI_MREF_BY_COPIES] = recall->by_copies[l];
         factor[RFI_MREF_BY_TOGETHER] = trace->together;
         factor[RFI_MREF_BY_AGE] = recall->by_age[l];
+        factor[RFI_MREF_BY_OPINION] = recall->by_opinion[l];
         for (int j = 0; j < RFI_WINDOWS; j++) {
             factor[RFI_MREF_BY_SHORT + j] = trace->factor[j][RFI_BY_WINDOW];
             factor[RFI_MREF_BY_SPLIT] = fmin(factor[RFI_MREF_BY_SPLIT], trace->factor[j][RFI_BY_SPLIT]);
@@ -293,6 +323,7 @@ static reef_status mref_weigh(const void *params, const reef_points *points, dou
     rfi_mref_energy(&round);
     share_voices(recall);
     rfi_mref_put_on_probation(&round);
+    rfi_mref_ask_again(&round, scale);
     seen->number[RFI_MREF_BALANCED] = rfi_mref_balance(&round, points->a);
     tell_round(recall, seen->number);
     tell_senders(recall, seen->factor);

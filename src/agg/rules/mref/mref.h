@@ -111,6 +111,16 @@ enum { RFI_MREF_TOGETHER_ROWS = 6, RFI_MREF_TOGETHER_LOOKS = 16, RFI_MREF_TOGETH
 #define RFI_MREF_NOISE_CHANCE 4.0
 /* Balance: senders without weight rise by so much of the gate's weight while those who have it double theirs. */
 #define RFI_MREF_BALANCE_LEAST 0.01
+/* Second opinion: a sender as far from the median as most counts 0.31, from 1.5 times as far on nothing; 2 is too mild for a third of the runs that it is
+ * for. It is tried when disagreement fell by less than 5 % within half of the longest window, and goes on as long as the disagreement it leaves falls:
+ * at all in the first quarter of that window, by 10 % in each one after it, for 16 at most. Then it is not tried again before eight times the age: three
+ * times saves some more runs, but honest agents that differ pay 2 dB during a trial. */
+#define RFI_MREF_OPINION_NONE 1.5
+#define RFI_MREF_OPINION_FAR 4.0 /* distances beyond it are no more disagreement than this */
+#define RFI_MREF_OPINION_STALLED 0.95
+#define RFI_MREF_OPINION_GAIN 0.9
+#define RFI_MREF_OPINION_SPREAD 0.5
+enum { RFI_MREF_OPINION_LOOKS = 4, RFI_MREF_OPINION_LEAST = 2, RFI_MREF_OPINION_MOST = 16, RFI_MREF_OPINION_PAUSE = 8 };
 /* Steps of Lanczos' method. */
 enum { RFI_MREF_AXIS_STEPS = 20 };
 
@@ -121,9 +131,13 @@ enum { RFI_MREF_AXIS_STEPS = 20 };
 #define RFI_MREF_SPREAD_APART 3.0
 #define RFI_MREF_SPREAD_APART_FEW 35.0
 #define RFI_MREF_SPREAD_WIDER_FIRST 1.0
+/* Averages over a few rounds are one and the same sample in all windows, and heterogeneous honest agents form groups in it: with 8 a sixth of such cuts in
+ * the first 16 rounds are left, with 16 one in ten. */
+#define RFI_MREF_SPLIT_YOUNG 16.0
 typedef struct rfi_mref_tolerance {
     double wider;            /* bounds of windows and rhythm grow by this part */
-    double apart, apart_few; /* the split needs apart + apart_few / n */
+    double apart, apart_few; /* the split needs apart + apart_few / n, */
+    double young;            /* and young / t times as much while a typical age t is less than that */
 } rfi_mref_tolerance;
 
 /* ---- parameters ---- */
@@ -147,7 +161,8 @@ typedef enum rfi_mref_part {
     RFI_MREF_TOGETHER,
     RFI_MREF_PROBATION,
     RFI_MREF_BALANCE,
-    RFI_MREF_ADDITIONS, /* the first form of the rule: copies, the four parts above and what absence costs are left out, the gate has no bound,
+    RFI_MREF_OPINION, /* the second one, and votes instead of heads where senders have one voice together */
+    RFI_MREF_ADDITIONS, /* the first form of the rule: copies, the five parts above and what absence costs are left out, the gate has no bound,
                            and spread is tolerated as it was there */
 } rfi_mref_part;
 
@@ -164,7 +179,7 @@ typedef struct rfi_mref_params {
 } rfi_mref_params;
 
 /* What the rule tells of a sender: the factors its tests left. Its weight is the smallest of gate to energy, times the smaller one of copies and
- * together, times that of probation, raised to that of the gate as far as balance needs (RFI_MREF_BALANCED). */
+ * together, times those of probation and of the second opinion, raised to that of the gate as far as balance needs (RFI_MREF_BALANCED). */
 typedef enum rfi_mref_factor {
     RFI_MREF_BY_GATE,
     RFI_MREF_BY_SHORT, /* and the two longer windows */
@@ -174,6 +189,7 @@ typedef enum rfi_mref_factor {
     RFI_MREF_BY_COPIES,
     RFI_MREF_BY_TOGETHER,
     RFI_MREF_BY_AGE,
+    RFI_MREF_BY_OPINION,
     RFI_MREF_FACTORS
 } rfi_mref_factor;
 /* And of a round, for each window one after the other. */
@@ -210,6 +226,14 @@ typedef struct rfi_mref_shared {
     double spread[RFI_WINDOWS];     /* H_j: 0 honest noise only .. 1 honest agents differ for good */
     double separation[RFI_WINDOWS]; /* I_j of the split, 0: none was made */
     double together;                /* separation of those who act together over the bound, when last looked at */
+    double
+        level[3]; /* mean logarithm of the scale: in this look so far (a sum), in the last one and in the one before */
+    double kept
+        [2]; /* what the second opinion leaves of the disagreement: in this look so far (a sum), and in the last one */
+    int64_t rounds; /* of this look */
+    int64_t looks;  /* so far */
+    int64_t trial;  /* looks that the second opinion has counted for; 0: it does not count */
+    int64_t pause;  /* it is not tried before this round */
 } rfi_mref_shared;
 
 enum { RFI_MREF_WORK = 10 };
@@ -234,14 +258,15 @@ typedef struct rfi_mref_view {
     rfi_mref_shared *shared;     /* likewise */
     double *spread, *separation; /* RFI_WINDOWS: in it */
     int64_t window[RFI_WINDOWS];
-    double *clip;      /* n: y_l = clip_l d_l is what enters the averages */
-    double *gate;      /* n: weight by the distance now */
-    double *weight;    /* n: smallest of all, shared with copies */
-    double *by_energy; /* n */
-    double *by_copies; /* n: the largest of all windows */
-    double *by_age;    /* n */
-    double *average;   /* n x D: E_j of the window under way */
-    double *work;      /* RFI_MREF_WORK n */
+    double *clip;       /* n: y_l = clip_l d_l is what enters the averages */
+    double *gate;       /* n: weight by the distance now */
+    double *weight;     /* n: smallest of all, shared with copies */
+    double *by_energy;  /* n */
+    double *by_copies;  /* n: the largest of all windows */
+    double *by_age;     /* n */
+    double *by_opinion; /* n */
+    double *average;    /* n x D: E_j of the window under way */
+    double *work;       /* RFI_MREF_WORK n */
     double *matrix; /* sample^2 of distances, or two Gram matrices of at most that size; or what together.c works on */
     double *look_raw; /* RFI_MREF_BLOCK */
     double *look_vector;
@@ -289,6 +314,9 @@ static inline double *rfi_mref_work(const rfi_mref_round *round, int i)
 double rfi_mref_flat(double r, double full, double none);
 /* Median of n numbers; x stays as it is. */
 double rfi_mref_median(const double *x, ptrdiff_t n, double *spare);
+/* Median of n sizes, one per sender: the larger one of two, by heads and by votes. By votes, senders that had one voice together in their last rounds
+ * count as one: many copies of a small message must not make the others look large. */
+double rfi_mref_vote(const rfi_mref_view *view, const double *x, double *spare);
 /* Euclidean distance of two vectors of `count` numbers. */
 double rfi_mref_distance(const double *x, const double *y, ptrdiff_t count);
 /* Is a part left out, by itself or with all additions? */
@@ -303,6 +331,8 @@ void rfi_mref_discount_absence(const reef_recall *recall, const rfi_mref_view *v
 void rfi_mref_count_presence(const reef_recall *recall, const rfi_mref_view *view);
 double rfi_mref_faded(const rfi_mref_view *view, double presence, int64_t gap);
 void rfi_mref_put_on_probation(const rfi_mref_round *round);
+/* mref/opinion.c: a second opinion, where learning has stalled and honest senders differ. */
+void rfi_mref_ask_again(const rfi_mref_round *round, double scale);
 double rfi_mref_balance(const rfi_mref_round *round, const double *a);
 /* mref/pairs.c: products of this round enter those of pairs; averages have been moved. */
 void rfi_mref_move_pairs(const reef_recall *recall, const rfi_mref_view *view);

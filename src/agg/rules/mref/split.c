@@ -1,8 +1,8 @@
 /* MREF: colluders share a direction. Two groups along the first principal axis of the averages accepted so far, cut where that leaves
- * the least variance; if they are far apart, the smaller one goes.
+ * the least variance; if they are far apart, the smaller one goes; copies count as one.
  *
  *   I = |mean_1 - mean_2| / pooled deviation;   the smaller group gets flat(I; u, 1.3 u)
- *   u = 5 + 25 / n;   3 + 35 / n where honest agents differ for good (H = 1); between for H between
+ *   u = 5 + 25 / n;   3 + 35 / n where honest agents differ for good (H = 1); between for H between;   16 / t times that for a typical age t < 16
  *
  * The axis comes from the smaller of two Gram matrices (senders or numbers), by squaring it until its first eigenvector is all that is
  * left; among many senders from a sample of them. */
@@ -210,15 +210,26 @@ static double bound_of(const rfi_mref_tolerance *tolerance, double spread, ptrdi
            spread * (tolerance->apart + tolerance->apart_few / n);
 }
 
-/* Lowers the smaller group; returns its weight, 1 if nothing was cut. */
+/* Votes of the members from number `first` to number `end`: senders with one voice together have one. */
+static double votes_of(const group *g, const ptrdiff_t *order, ptrdiff_t first, ptrdiff_t end)
+{
+    double votes = 0;
+    for (ptrdiff_t k = first; k < end; k++) {
+        votes += g->recall->traces[g->who[order[k]]].voice;
+    }
+    return votes;
+}
+
+/* Lowers the group with fewer votes; returns its weight, 1 if nothing was cut. */
 static double cut_group(const group *g, const ptrdiff_t *order, ptrdiff_t cut, double apart, double bound,
                         double *split)
 {
-    if (2 * cut == g->count || apart < bound) {
+    double more = votes_of(g, order, 0, cut) - votes_of(g, order, cut, g->count);
+    if (fabs(more) < 1e-9 || apart < bound) {
         return 1;
     }
     double left = rfi_mref_flat(apart, bound, RFI_MREF_SPLIT_NONE * bound);
-    bool first = 2 * cut < g->count;
+    bool first = more < 0;
     for (ptrdiff_t k = first ? 0 : cut; k < (first ? cut : g->count); k++) {
         ptrdiff_t l = g->who[order[k]];
         split[l] = fmin(split[l], left);
@@ -252,7 +263,8 @@ double rfi_mref_split(const rfi_mref_round *round, double spread, const double *
         rfi_argsort(g.along, g.count, order, order + round->n);
         double apart = rfi_mref_best_cut(g.along, g.count, order, &cut);
         largest = fmax(largest, apart);
-        double bound = bound_of(round->tolerance, spread, g.count);
+        double bound =
+            bound_of(round->tolerance, spread, g.count) * fmax(1, round->tolerance->young / (double)round->age);
         if (cut_group(&g, order, cut, apart, bound, split) > RFI_MREF_SPLIT_ACCEPTED) {
             break;
         }

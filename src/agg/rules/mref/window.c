@@ -78,7 +78,7 @@ static double measure(const window *w)
         double rho = rfi_mref_distance(recall->average + l * recall->numbers, w->centre, recall->numbers);
         w->ratio[l] = rho / w->kappa[l];
     }
-    return rfi_mref_median(w->ratio, w->round->n, w->spare);
+    return rfi_mref_vote(recall, w->ratio, w->spare);
 }
 
 static double spread_of(const window *w, double scale)
@@ -144,7 +144,7 @@ static void judge_rhythm(const window *w)
         trace->judged[w->j] = recall->age[l];
         size[l] = sqrt(trace->rhythm[w->j]);
     }
-    double middle = rfi_mref_median(size, round->n, w->spare);
+    double middle = rfi_mref_vote(recall, size, w->spare);
     double full = 1 + (RFI_MREF_ENERGY_FULL + RFI_MREF_ENERGY_FULL_SPREAD * w->spread) * round->few;
     double none = 1 + (RFI_MREF_ENERGY_NONE + RFI_MREF_ENERGY_NONE_SPREAD * w->spread) * round->few;
     double wider = (1 + round->tolerance->wider * w->spread) * round->few;

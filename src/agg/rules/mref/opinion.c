@@ -1,0 +1,83 @@
+/* MREF: a second opinion. Where honest senders differ for good (H = 1), distance is no guilt, and colluders who flip their labels are not told apart: all
+ * have their weight, the model follows both, and honest gradients stay as long as the others. It is an equilibrium, and there is a better one:
+ * without the colluders honest gradients become short, and then the windows see who is far away. So when learning has stalled, the rule tries what distances
+ * now say, o_l = flat(q_l; 0, 1.5), as one more factor, and looks whether that makes senders agree more:
+ *
+ *   kept = mean of o_l q_l^2 / sum o / mean of q_l^2,  q at most 4:  the disagreement among those who are left
+ *
+ * If o only leaves out honest senders who differ, kept stays what it is, and the trial ends after two looks. If it leads to the better equilibrium,
+ * kept falls from look to look, and when it falls no more the windows have what they need. A look is a quarter of the longest window. */
+#include "agg/rules/mref/mref.h"
+
+#include <math.h>
+
+enum { SHORTEST_LOOK = 8 };
+
+/* Fills the factors of this round; returns what they leave of the disagreement. */
+static double find_opinion(const rfi_mref_round *round, bool counts)
+{
+    const rfi_mref_view *view = round->recall;
+    double weight = 0;
+    double left = 0;
+    double all = 0;
+    for (ptrdiff_t l = 0; l < round->n; l++) {
+        double opinion = rfi_mref_flat(round->q[l], 0, RFI_MREF_OPINION_NONE);
+        double q = fmin(round->q[l], RFI_MREF_OPINION_FAR);
+        weight += opinion;
+        left += opinion * q * q;
+        all += q * q;
+        view->by_opinion[l] = counts ? opinion : 1;
+        view->weight[l] *= view->by_opinion[l];
+    }
+    return left / weight / (all / (double)round->n); /* half of the senders have q <= 1, and half q >= 1 */
+}
+
+/* Does it count from now on? */
+static void decide(const rfi_mref_view *view, double level, double kept)
+{
+    rfi_mref_shared *s = view->shared;
+    bool differ = false;
+    for (int j = 0; j < RFI_WINDOWS; j++) {
+        differ = differ || view->spread[j] >= RFI_MREF_OPINION_SPREAD;
+    }
+    if (s->trial > 0) {
+        s->trial++;
+        bool gains = kept <= (s->trial <= RFI_MREF_OPINION_LEAST ? 1 : RFI_MREF_OPINION_GAIN) * s->kept[1];
+        if (!gains || s->trial > RFI_MREF_OPINION_MOST) {
+            s->trial = 0;
+            s->pause =
+                view->rounds < INT64_MAX / RFI_MREF_OPINION_PAUSE ? RFI_MREF_OPINION_PAUSE * view->rounds : INT64_MAX;
+        }
+    } else if (differ && s->looks > 2 && view->rounds >= s->pause &&
+               level > s->level[2] + log(RFI_MREF_OPINION_STALLED)) {
+        s->trial = 1;
+    }
+}
+
+void rfi_mref_ask_again(const rfi_mref_round *round, double scale)
+{
+    const rfi_mref_view *view = round->recall;
+    rfi_mref_shared *s = view->shared;
+    int64_t part = view->window[RFI_WINDOWS - 1] / RFI_MREF_OPINION_LOOKS;
+    int64_t rounds = part > SHORTEST_LOOK ? part : SHORTEST_LOOK;
+    bool used = !round->own && !rfi_mref_left_out(round->params, RFI_MREF_OPINION);
+    double kept = find_opinion(round, used && s->trial > 0);
+    if (!used) {
+        return;
+    }
+    s->level[0] += log(scale);
+    s->kept[0] += kept;
+    s->rounds++;
+    if (s->rounds < rounds) {
+        return;
+    }
+    double level = s->level[0] / (double)s->rounds;
+    kept = s->kept[0] / (double)s->rounds;
+    s->looks++;
+    decide(view, level, kept);
+    s->level[2] = s->level[1];
+    s->level[1] = level;
+    s->kept[1] = kept;
+    s->level[0] = s->kept[0] = 0;
+    s->rounds = 0;
+}
