@@ -230,7 +230,7 @@ static void with_threads(void **state)
     random_state = 2;
     assert_true(t.rows * (t.length[0] + t.length[1] + t.length[2]) > 1 << 19);
     assert_int_equal(reef_ffi_context(&context, 3, NULL, 0), REEF_OK);
-    for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
+    for (ptrdiff_t i = 0; i < MONTE_CARLO(COUNT(specs), 2); i++) {
         fill(&t, (content)(i % CONTENTS));
         check(&t, context, specs[i], i & 1, 1, "threads");
     }
