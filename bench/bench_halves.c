@@ -1,6 +1,6 @@
 /* Rows of 16 bits: the time of an aggregation over that of as many float32 numbers.
  *
- * The call is reef_ffi_apply, the one that the Python package makes; 16-bit rows are widened on the way in, piece by piece. In every repeat all
+ * The call is reef_ffi_apply, the one that the Python package makes; 16-bit rows are widened where they are read, in the kernels. In every repeat all
  * types of a rule run once, one after the other; reported are ratios of the smallest times. The goal is 0.8: half the bytes, and the same
  * arithmetic.
  *

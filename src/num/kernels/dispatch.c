@@ -15,7 +15,7 @@ extern const rfi_kernels rfi_kernels_avx2_f16, rfi_kernels_avx512_f16, rfi_kerne
 extern const rfi_kernels rfi_kernels_avx2_bf16, rfi_kernels_avx512_bf16, rfi_kernels_avx512i_bf16;
 extern const rfi_lanes rfi_lanes_avx2, rfi_lanes_avx512;
 #elif defined(__aarch64__)
-extern const rfi_kernels rfi_kernels_neon_f32, rfi_kernels_neon_f64;
+extern const rfi_kernels rfi_kernels_neon_f32, rfi_kernels_neon_f64, rfi_kernels_neon_f16, rfi_kernels_neon_bf16;
 #endif
 
 /* From the plainest to the fastest, but see pays_here. */
@@ -26,7 +26,7 @@ static const rfi_kernels *const all[][4] = {
     {&rfi_kernels_avx512_f64, &rfi_kernels_avx512_f32, &rfi_kernels_avx512_f16, &rfi_kernels_avx512_bf16},
     {&rfi_kernels_avx512_f64, &rfi_kernels_avx512i_f32, &rfi_kernels_avx512i_f16, &rfi_kernels_avx512i_bf16},
 #elif defined(__aarch64__)
-    {&rfi_kernels_neon_f64, &rfi_kernels_neon_f32},
+    {&rfi_kernels_neon_f64, &rfi_kernels_neon_f32, &rfi_kernels_neon_f16, &rfi_kernels_neon_bf16},
 #endif
 };
 /* Columns of that table. */

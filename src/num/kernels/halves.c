@@ -86,7 +86,11 @@ bool rfi_bf16_narrow(const float *number, ptrdiff_t count, uint16_t *out)
 #else
 bool rfi_halves_here(void)
 {
+#if defined(__aarch64__)
+    return true;
+#else
     return false;
+#endif
 }
 
 bool rfi_halves_widen(const uint16_t *half, ptrdiff_t count, float *out)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether the processor has F16C, on x86-64. */
+/* Whether the processor converts half precision: on x86-64 F16C, a part of 64-bit Arm. */
 bool rfi_halves_here(void);
 
 /* Does `count` numbers; false, and nothing done, where the processor cannot or REEF_ISA does not allow it. Any alignment. NaN stay NaN; the bits of

@@ -30,11 +30,6 @@ KERNEL vec v_load_part(const void *p, ptrdiff_t n)
     return v_load(number);
 }
 
-KERNEL void v_store(void *p, vec a)
-{
-    _mm256_storeu_si256((__m256i *)p, a);
-}
-
 KERNEL vec v_magnitude(vec a)
 {
     return _mm256_and_si256(a, v_set(INT16_MAX));

@@ -27,11 +27,6 @@ KERNEL vec v_load_part(const void *p, ptrdiff_t n)
     return _mm512_maskz_loadu_epi16((__mmask32)((UINT64_C(1) << n) - 1), p);
 }
 
-KERNEL void v_store(void *p, vec a)
-{
-    _mm512_storeu_si512(p, a);
-}
-
 KERNEL vec v_magnitude(vec a)
 {
     return _mm512_and_si512(a, v_set(INT16_MAX));

@@ -1,5 +1,6 @@
 /* Rows of 16 bits are aggregated as if they had been widened to float32 before, bit by bit: the result rounded to their type, trust, effort and
  * failures. All specs, all instruction sets, many numbers of rows and lengths, tensors of three types, any alignment, threads. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "agg/driver.h"
 #include "io/precision.h"
 #include "num/kernels/kernels.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { TENSORS = 3, ROWS_MOST = 130, NUMBERS_MOST = 600000, TEXT = 300 };
 
@@ -230,7 +232,7 @@ static void with_threads(void **state)
     random_state = 2;
     assert_true(t.rows * (t.length[0] + t.length[1] + t.length[2]) > 1 << 19);
     assert_int_equal(reef_ffi_context(&context, 3, NULL, 0), REEF_OK);
-    for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
+    for (ptrdiff_t i = 0; i < MONTE_CARLO(COUNT(specs), 2); i++) {
         fill(&t, (content)(i % CONTENTS));
         check(&t, context, specs[i], i & 1, 1, "threads");
     }
@@ -360,10 +362,49 @@ static void every_pattern(void **state)
     reef_context_destroy(&context);
 }
 
+/* Rows that end where memory ends: nothing behind them is read. */
+static void nothing_beyond(void **state)
+{
+    enum { ROWS = 5, LONGEST = 70, PAGE = 65536 }; /* no system has larger ones */
+    static const char *const specs[] = {"mean", "median", "trimmed:f=1", "ref", "krum", "vref", "mref"};
+    unsigned char *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    reef_context *context = NULL;
+    const char *name = "";
+    (void)state;
+    assert_true(memory != MAP_FAILED && mprotect(memory + PAGE, PAGE, PROT_NONE) == 0);
+    memset(memory, 0x3C, PAGE);
+    assert_int_equal(reef_ffi_context(&context, 1, NULL, 0), REEF_OK);
+    for (int isa = 0; set_isa(isa, &name); isa++) {
+        for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
+            reef_agg *agg = NULL;
+            assert_int_equal(reef_ffi_agg(context, &agg, specs[i], NULL, 0), REEF_OK);
+            for (ptrdiff_t length = 1; length <= LONGEST; length += i ? 3 : 1) {
+                uint16_t out[LONGEST];
+                void *place = out;
+                const void *rows[ROWS];
+                for (ptrdiff_t l = 0; l < ROWS; l++) {
+                    rows[l] = memory + PAGE - (size_t)length * sizeof *out;
+                }
+                for (int s = 0; s < TENSORS; s += 2) {
+                    reef_status status = reef_ffi_apply(agg, ROWS, 1, &length, &types[s], rows, &place, NULL, -1, 0,
+                                                        NULL, NULL, NULL, 0);
+                    CHECK(status == REEF_OK && out[length - 1] == 0x3C3C, "%s, %s: %td numbers", name, specs[i],
+                          length);
+                }
+            }
+            reef_agg_destroy(&agg);
+        }
+    }
+    unsetenv("REEF_ISA");
+    reef_context_destroy(&context);
+    (void)munmap(memory, 2 * PAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_spec),         cmocka_unit_test(with_threads),
                                        cmocka_unit_test(other_policies),     cmocka_unit_test(memories),
-                                       cmocka_unit_test(spans_from_outside), cmocka_unit_test(every_pattern)};
+                                       cmocka_unit_test(spans_from_outside), cmocka_unit_test(every_pattern),
+                                       cmocka_unit_test(nothing_beyond)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
