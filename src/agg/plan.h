@@ -193,6 +193,9 @@ struct reef_plan {
 /* begin.c: leaves out rows that are known to hold NaN or Inf, as reef_plan_drop does with those it has met. */
 reef_status rfi_plan_exclude(reef_plan *plan, const bool *rows, reef_error *error);
 
+/* Whether an input's weights (NULL: none are given) are all the same: then they are as good as none. */
+bool rfi_weights_equal(const reef_plan *plan, const double *given);
+
 /* Forgets what was observed: before every pass. */
 void rfi_plan_unsee(reef_plan *plan);
 
