@@ -112,8 +112,8 @@ static bool is_plain(const reef_plan *plan, const reef_input *input, const reef_
 {
     bool self_fits = !input->has_self || (input->self >= 0 && input->self < plan->rows);
     return plan->settled && !report && (input->size == 0 || input->size == sizeof *input) && input->rows &&
-           !input->weights && !input->state && self_fits && input->step == 0 &&
-           !atomic_load_explicit(&plan->any_suspect, memory_order_relaxed);
+           !input->state && self_fits && input->step == 0 &&
+           !atomic_load_explicit(&plan->any_suspect, memory_order_relaxed) && rfi_weights_equal(plan, input->weights);
 }
 
 /* As check_places, but without telling what is wrong. */

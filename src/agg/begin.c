@@ -37,6 +37,18 @@ static reef_status read_weights(reef_plan *plan, const double *given, reef_error
     return REEF_OK;
 }
 
+bool rfi_weights_equal(const reef_plan *plan, const double *given)
+{
+    if (!given) {
+        return true;
+    }
+    bool equal = given[0] > 0 && isfinite(given[0]);
+    for (ptrdiff_t l = 1; equal && l < plan->rows; l++) {
+        equal = given[l] == given[0];
+    }
+    return equal;
+}
+
 static bool all_equal(const double *a, ptrdiff_t n)
 {
     for (ptrdiff_t i = 1; i < n; i++) {
@@ -250,12 +262,14 @@ reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_repor
     if (status != REEF_OK) {
         return status;
     }
-    plan->settled = plan->settled && !input->weights;
+    bool equal = rfi_weights_equal(plan, input->weights);
+    plan->settled = plan->settled && equal;
     status = plan->settled ? REEF_OK : read_weights(plan, input->weights, error);
     if (status != REEF_OK) {
         return status;
     }
     plan->input = *input;
+    plan->input.weights = equal ? NULL : input->weights;
     plan->report = report;
     plan->dropped = 0;
     plan->centre_known = input->state && rfi_state_known(input->state);

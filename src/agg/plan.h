@@ -208,6 +208,9 @@ reef_status rfi_plan_scan(reef_plan *plan, rfi_type type, ptrdiff_t segment, ptr
 rfi_type rfi_plan_type(const reef_plan *plan);
 void rfi_plan_rows(const reef_plan *plan, rfi_worker *worker, rfi_type type);
 
+/* Whether an input's weights (NULL: none are given) are all the same: then they are as good as none. */
+bool rfi_weights_equal(const reef_plan *plan, const double *given);
+
 /* Forgets what was observed: before every pass. */
 void rfi_plan_unsee(reef_plan *plan);
 

@@ -134,6 +134,40 @@ static void like_a_new_plan(void **state)
     }
 }
 
+/* Weights that are all the same are as good as none, for every call; of those that cannot be told from them by the first, none. */
+static void equal_weights(void **state)
+{
+    static sample s;
+    static const double sizes[] = {1, 0.1, 1e300, 5e-324};
+    static const double wrong[] = {0, -1, NAN, INFINITY};
+    reef_error error;
+    unsigned char plain[sizeof s.out];
+    double weights[ROWS];
+    (void)state;
+    fill(&s, REEF_F32, 64, 1);
+    reef_agg *agg = make_agg("ref");
+    reef_plan *plan = plan_of(&s, agg);
+    reef_input input = {.rows = s.rows, .weights = weights};
+    assert_int_equal(apply(plan, &s, &error), REEF_OK);
+    memcpy(plain, s.out, sizeof plain);
+    for (ptrdiff_t i = 0; i < 3 * COUNT(sizes); i++) {
+        for (ptrdiff_t l = 0; l < ROWS; l++) {
+            weights[l] = sizes[i % COUNT(sizes)];
+        }
+        assert_int_equal(reef_plan_apply(plan, &input, s.out, NULL, &error), REEF_OK);
+        assert_memory_equal(s.out, plain, 64 * sizeof(float));
+        weights[ROWS - 1] *= 2;
+        assert_int_equal(reef_plan_apply(plan, &input, s.out, NULL, &error), REEF_OK);
+        assert_memory_not_equal(s.out, plain, 64 * sizeof(float));
+        for (ptrdiff_t l = 0; l < ROWS; l++) {
+            weights[l] = wrong[i % COUNT(wrong)];
+        }
+        assert_int_equal(reef_plan_apply(plan, &input, s.out, NULL, &error), REEF_E_WEIGHTS);
+    }
+    reef_plan_destroy(&plan);
+    reef_agg_destroy(&agg);
+}
+
 /* Everything else an input can have, between plain calls. */
 static void other_inputs_between(void **state)
 {
@@ -251,9 +285,9 @@ static void ends_what_was_begun(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(like_a_new_plan),     cmocka_unit_test(other_inputs_between),
-        cmocka_unit_test(places_are_checked),  cmocka_unit_test(self_is_asked_for),
-        cmocka_unit_test(ends_what_was_begun),
+        cmocka_unit_test(like_a_new_plan),   cmocka_unit_test(other_inputs_between),
+        cmocka_unit_test(equal_weights),     cmocka_unit_test(places_are_checked),
+        cmocka_unit_test(self_is_asked_for), cmocka_unit_test(ends_what_was_begun),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
