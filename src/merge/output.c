@@ -316,10 +316,23 @@ const rfi_writer *rfi_output_place(const rfi_output *out, ptrdiff_t tensor, size
     return &shard->file;
 }
 
-reef_status rfi_output_add(const rfi_output *out, const char *name, const void *bytes, size_t size, reef_error *error)
+reef_status rfi_output_add_folder(const rfi_output *out, const char *name, reef_error *error)
 {
     char *path = NULL;
     assert(out->temporary && !strchr(name, '/'));
+    reef_status status = rfi_path_join(out->context, out->temporary, (rfi_slice){name, strlen(name)}, &path, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    status = mkdir(path, 0777) == 0 ? REEF_OK : rfi_fail_errno(error, path, "make the folder", errno);
+    rfi_release(out->context, path);
+    return status;
+}
+
+reef_status rfi_output_add(const rfi_output *out, const char *name, const void *bytes, size_t size, reef_error *error)
+{
+    char *path = NULL;
+    assert(out->temporary && name[0] != '/');
     reef_status status = rfi_path_join(out->context, out->temporary, (rfi_slice){name, strlen(name)}, &path, error);
     if (status != REEF_OK) {
         return status;
@@ -396,12 +409,28 @@ static void forget(rfi_output *out)
     out->shard_count = 0;
 }
 
-/* What is in the folder is what was put there: files. */
+/* The files of a folder, and closes it. */
+static void remove_files(DIR *folder)
+{
+    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
+        (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder) {
+        (void)closedir(folder);
+    }
+}
+
+/* What is in the folder is what was put there: files, and folders of files. */
 static void remove_folder(const char *path)
 {
     DIR *folder = opendir(path);
     for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
-        (void)unlinkat(dirfd(folder), entry->d_name, 0);
+        bool self = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        if (!self && unlinkat(dirfd(folder), entry->d_name, 0) != 0) {
+            int inner = openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            remove_files(inner >= 0 ? fdopendir(inner) : NULL);
+            (void)unlinkat(dirfd(folder), entry->d_name, AT_REMOVEDIR);
+        }
     }
     if (folder) {
         (void)closedir(folder);

@@ -37,7 +37,8 @@ reef_status rfi_output_open(const reef_context *context, rfi_output *out, const 
                             size_t shard_size, reef_error *error);
 /* The file that has a tensor, and where the tensor's bytes from `offset` on are in it. */
 const rfi_writer *rfi_output_place(const rfi_output *out, ptrdiff_t tensor, size_t offset, size_t *at);
-/* A further file of a folder. */
+/* A further file of a folder, or of a subfolder that was added before ("1_Pooling/config.json"). */
+reef_status rfi_output_add_folder(const rfi_output *out, const char *name, reef_error *error);
 reef_status rfi_output_add(const rfi_output *out, const char *name, const void *bytes, size_t size, reef_error *error);
 /* Puts the result in its place. Closes the output; on failure nothing is left. */
 reef_status rfi_output_commit(rfi_output *out, reef_error *error);

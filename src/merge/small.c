@@ -1,5 +1,6 @@
 /* What lies in a folder beside the weights: configuration, tokenizer, licence. It is copied if all folders have the same; what differs, or is in
- * some of them only, is told, and left for a person to decide on. So are subfolders. */
+ * some of them only, is told, and left for a person to decide on. A subfolder (1_Pooling of sentence-transformers) is copied as a whole if it holds
+ * nothing but such files, and is the same everywhere. */
 #include "merge/merge.h"
 
 #include "base/error.h"
@@ -152,6 +153,116 @@ static reef_status copy_file(copying *c, const char *name, const char *path, ree
     return status;
 }
 
+/* ---- subfolders ---- */
+
+/* A name in a subfolder, relative to the folder. The caller releases it. */
+static char *inside(const rfi_merge *merge, const char *folder, const struct dirent *entry)
+{
+    return join(merge, folder, entry->d_name);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void free_entries(struct dirent **entries, int count)
+{
+    for (int i = 0; i < count; i++) {
+        free(entries[i]);
+    }
+    free((void *)entries);
+}
+
+/* How many visible things are in a folder; negative: it cannot be read. */
+static int count_entries(const rfi_merge *merge, const rfi_model *model, const char *name)
+{
+    struct dirent **entries = NULL;
+    char *path = join(merge, model->path, name);
+    int count = path ? scandir(path, &entries, is_visible, alphasort) : -1;
+    rfi_release(merge->context, path);
+    if (count >= 0) {
+        free_entries(entries, count);
+    }
+    return count;
+}
+
+/* Reads a file of the reference if it is one that may be copied, and all others have the same. `name` is relative to the folders. */
+static bool take_same(const rfi_merge *merge, const char *name, rfi_file *file)
+{
+    struct stat about;
+    char *path = join(merge, merge->reference->path, name);
+    bool small = path && !is_weights(name) && stat(path, &about) == 0 && S_ISREG(about.st_mode) &&
+                 about.st_size <= small_bytes &&
+                 rfi_file_read(merge->context, path, (size_t)small_bytes, file, NULL) == REEF_OK;
+    rfi_release(merge->context, path);
+    if (small && find_other(merge, name, file)) {
+        rfi_file_free(merge->context, file);
+        small = false;
+    }
+    return small;
+}
+
+/* True if the subfolder can be copied; `entries` are those of the reference. */
+static bool is_same_folder(const rfi_merge *merge, const char *name, struct dirent **entries, int count)
+{
+    bool same = true;
+    for (ptrdiff_t l = 0; same && l < merge->rows; l++) {
+        same = !model_of(merge, l)->folder || count_entries(merge, model_of(merge, l), name) == count;
+    }
+    for (int i = 0; same && i < count; i++) {
+        rfi_file file;
+        char *inner = inside(merge, name, entries[i]);
+        same = inner && take_same(merge, inner, &file);
+        if (same) {
+            rfi_file_free(merge->context, &file);
+        }
+        rfi_release(merge->context, inner);
+    }
+    return same;
+}
+
+static reef_status copy_entries(const rfi_merge *merge, const char *name, struct dirent **entries, int count,
+                                reef_error *error)
+{
+    reef_status status = rfi_output_add_folder(&merge->out, name, error);
+    for (int i = 0; status == REEF_OK && i < count; i++) {
+        rfi_file file;
+        char *inner = inside(merge, name, entries[i]);
+        if (!inner || !take_same(merge, inner, &file)) {
+            status = rfi_fail(error, REEF_E_FILE, "%.200s: a file in it has changed while it was read", name);
+        } else {
+            status = rfi_output_add(&merge->out, inner, file.bytes, file.size, error);
+            rfi_file_free(merge->context, &file);
+        }
+        rfi_release(merge->context, inner);
+    }
+    return status;
+}
+
+static reef_status copy_folder(copying *c, const char *name, const char *path, reef_error *error)
+{
+    struct dirent **entries = NULL;
+    reef_status status = REEF_OK;
+    int count = scandir(path, &entries, is_visible, alphasort);
+    if (count >= 0 && is_same_folder(c->merge, name, entries, count)) {
+        status = copy_entries(c->merge, name, entries, count, error);
+    } else {
+        tell(c, name,
+             "is a subfolder that is not the same everywhere, or holds more than small files, and was not copied");
+    }
+    if (count >= 0) {
+        free_entries(entries, count);
+    }
+    return status;
+}
+
+static bool is_link(const char *path)
+{
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+}
+
 /* Something in the reference's folder. */
 static reef_status copy_one(copying *c, const char *name, reef_error *error)
 {
@@ -163,8 +274,10 @@ static reef_status copy_one(copying *c, const char *name, reef_error *error)
     }
     if (stat(path, &about) != 0) {
         tell(c, name, "cannot be read and was not copied");
+    } else if (S_ISDIR(about.st_mode) && is_link(path)) {
+        tell(c, name, "is a link to a folder and was not copied");
     } else if (S_ISDIR(about.st_mode)) {
-        tell(c, name, "is a subfolder and was not copied; copy it yourself if the model needs it");
+        status = copy_folder(c, name, path, error);
     } else if (!S_ISREG(about.st_mode)) {
         tell(c, name, "is not a regular file and was not copied");
     } else if (about.st_size > small_bytes) {
@@ -205,9 +318,8 @@ static reef_status look_into(copying *c, ptrdiff_t row, reef_error *error)
         } else if (status == REEF_OK) {
             look_at_one(c, row, entries[i]->d_name);
         }
-        free(entries[i]);
     }
-    free((void *)entries);
+    free_entries(entries, count);
     return status;
 }
 
