@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns build/bench/bench_rules.jsonl into the Markdown tables of docs/performance.md.
+"""Turns build/bench/bench_rules.jsonl into Markdown tables.
 
 usage: bench/tables.py [FILE]        (tables go to the terminal)
 """
