@@ -91,7 +91,7 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
     list(FILTER reef_net_support_sources EXCLUDE REGEX "/(test_[^/]*|hostile)\\.c$")
     if(NOT reef_nats_found)
       list(FILTER reef_net_support_sources EXCLUDE REGEX "/tests/net/(server|camp)\\.c$")
-      set(reef_absent "no libnats here" "/tests/net/test_(agent|faults|link_nats|hostile|strangers|watch)\\.c$")
+      set(reef_absent "no libnats here" "/tests/net/test_(agent|faults|link_nats|hostile|stall|strangers|watch)\\.c$")
     endif()
   else()
     set(reef_absent "no libsodium here" "/tests/net/")
@@ -157,11 +157,13 @@ if(REEF_TESTS AND CMOCKA_LIBRARY AND CMOCKA_INCLUDE_DIR AND JANSSON_LIBRARY AND 
     reef_add_test(${name} ${target} 1800)
   endforeach()
 
-  # A wall clock that is set while an agent runs (scripts/torture_clock.py).
-  add_library(test_clock_step MODULE tests/net/preload/clock_step.c)
-  set_target_properties(test_clock_step PROPERTIES OUTPUT_NAME clock_step PREFIX "" C_VISIBILITY_PRESET default C_EXTENSIONS ON
-                                                   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  target_link_libraries(test_clock_step PRIVATE reef_flags ${CMAKE_DL_LIBS} m)
+  # A wall clock that is set while an agent runs (tests/net/clock.bats, scripts/torture_agents.py).
+  if(reef_nats_found)
+    add_library(test_clock_step MODULE tests/net/preload/clock_step.c)
+    set_target_properties(test_clock_step PROPERTIES OUTPUT_NAME clock_step PREFIX "" C_VISIBILITY_PRESET default C_EXTENSIONS ON
+                                                     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_link_libraries(test_clock_step PRIVATE reef_flags ${CMAKE_DL_LIBS} m)
+  endif()
 
   reef_check_thread_tests()
 
