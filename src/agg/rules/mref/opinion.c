@@ -6,7 +6,9 @@
  *   kept = mean of o_l q_l^2 / sum o / mean of q_l^2,  q at most 4:  the disagreement among those who are left
  *
  * If o only leaves out honest senders who differ, kept stays what it is, and the trial ends after two looks. If it leads to the better equilibrium,
- * kept falls from look to look, and when it falls no more the windows have what they need. A look is a quarter of the longest window. */
+ * kept falls from look to look, and when it falls no more the windows have what they need. A look is a quarter of the longest window.
+ *
+ * Servers ask, agents do not: two-faced senders pull agents into two camps, and leaving out who is far away would drive these apart for good. */
 #include "agg/rules/mref/mref.h"
 
 #include <math.h>
@@ -60,7 +62,7 @@ void rfi_mref_ask_again(const rfi_mref_round *round, double scale)
     rfi_mref_shared *s = view->shared;
     int64_t part = view->window[RFI_WINDOWS - 1] / RFI_MREF_OPINION_LOOKS;
     int64_t rounds = part > SHORTEST_LOOK ? part : SHORTEST_LOOK;
-    bool used = !round->own && !rfi_mref_left_out(round->params, RFI_MREF_OPINION);
+    bool used = view->self < 0 && !rfi_mref_left_out(round->params, RFI_MREF_OPINION);
     double kept = find_opinion(round, used && s->trial > 0);
     if (!used) {
         return;
