@@ -657,7 +657,7 @@ reef_status reef_plan_combine(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segme
         return rfi_fail(error, REEF_E_ARG, "reef_plan_combine: plan is NULL");
     }
     bool aligned = plan->report || plan->scope > 0 || has_relative_floor(plan);
-    reef_status status = rfi_check_range(plan, worker, segment, m0, m1, rows, aligned, error);
+    reef_status status = rfi_check_range(plan, worker, segment, m0, m1, rows, aligned ? plan->piece : 0, error);
     if (status != REEF_OK) {
         return status;
     }

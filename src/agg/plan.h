@@ -177,7 +177,7 @@ struct reef_plan {
     int slot_levels;  /* a slot is 2^slot_levels tiles */
     int block_levels; /* a block is at most 2^block_levels tiles */
     ptrdiff_t grain;
-    ptrdiff_t piece;
+    ptrdiff_t piece; /* what combine takes ends at a multiple of it; what is observed ends at one of RFI_TILE */
 
     rfi_memory m;
 
@@ -264,10 +264,10 @@ void rfi_unpack(const double *packed, ptrdiff_t points, double *gram);
 reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram, double size,
                       double *share, reef_error *error);
 
-/* Checks a worker number and a range; `aligned`: the range must start at a multiple of the grain, or where the worker's last piece
+/* Checks a worker number and a range. piece > 0: the range must start at a multiple of the grain, or where the worker's last piece
  * has ended, and end at a multiple of the piece. */
 reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
-                            const void *const *rows, bool aligned, reef_error *error);
+                            const void *const *rows, ptrdiff_t piece, reef_error *error);
 
 /* combine.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
 double rfi_effective_count(const double *a, ptrdiff_t n, bool equal);
