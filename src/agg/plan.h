@@ -10,7 +10,7 @@
  * Rules that remember senders have one pass too: it sums lengths and sketches of residuals instead (recall.h).
  *
  * Files: plan.c lays out memory, begin.c starts an aggregation, fetch.c reads columns, observe.c and gram.c sum, solve.c turns
- * sums into shares, combine.c makes the result, driver.c is the loop around them (across.c over ranks, apply.c for data
+ * sums into shares, combine.c with its parts (combine.h) makes the result, driver.c is the loop around them (across.c over ranks, apply.c for data
  * in memory), report.c and state.c what remains.
  */
 #ifndef RFI_AGG_PLAN_H
@@ -269,9 +269,9 @@ reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *spac
 reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                             const void *const *rows, ptrdiff_t piece, reef_error *error);
 
-/* combine.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
+/* combine_column.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
 double rfi_effective_count(const double *a, ptrdiff_t n, bool equal);
-/* The scalar rule at the coordinates listed in the first worker's `hard`, for a brief plan that is settled. False: it failed, or a row holds NaN or
+/* combine.c: the scalar rule at the coordinates listed in the first worker's `hard`, for a brief plan that is settled. False: it failed, or a row holds NaN or
  * Inf. */
 bool rfi_combine_hard(reef_plan *plan, const void *const *rows, void *out, ptrdiff_t hard);
 /* The rule's tuning constant for rows of these weights. */
