@@ -318,10 +318,11 @@ static void choose_halved(reef_plan *plan)
     }
 }
 
-/* Gram sums need long chunks, whose pairs are looked at one by one. */
+/* Gram sums of mixed rows, in a pass of their own or in blocks, need long chunks, whose pairs are looked at one by one. */
 static void choose_mix_chunk(reef_plan *plan)
 {
-    bool own_gram = plan->rule->weigh && (plan->passes == 0 || plan->spaces[plan->passes - 1].mixed);
+    bool own_pass = plan->passes > 0 && plan->spaces[plan->passes - 1].mixed;
+    bool own_gram = plan->rule->weigh && (plan->scope > 0 || own_pass || plan->passes == 0);
     plan->mix_chunk = own_gram ? RFI_GRAM_CHUNK : RFI_MIX_CHUNK;
     plan->mix_stride = plan->mix_chunk + RFI_MIX_APART;
 }
