@@ -187,7 +187,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_plan_apply_segments(reef_plan *plan, c
  * result does not depend on the order, the ranges or the number of workers.
  * The grain grows with the model. Callers without room for that many coordinates of all rows hand over a range in pieces: by one worker,
  * one directly after the other, in order, each but the last ending at a multiple of the piece (a few thousand coordinates, or the
- * rule's block). */
+ * rule's block; behind a pre-aggregator that looks at the rows a common multiple of both). */
 REEF_API REEF_MUST_CHECK reef_status reef_plan_begin(reef_plan *plan, const reef_input *input, reef_report *report,
                                                      reef_error *error);
 /* How often every range must be observed before it can be combined; 0 for elementwise rules. */

@@ -291,7 +291,7 @@ bool reef_plan_suspect(const reef_plan *plan)
 reef_status rfi_plan_scan(reef_plan *plan, rfi_type type, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                           const void *const *rows, reef_error *error)
 {
-    reef_status status = rfi_check_range(plan, 0, segment, m0, m1, rows, false, error);
+    reef_status status = rfi_check_range(plan, 0, segment, m0, m1, rows, 0, error);
     for (ptrdiff_t i = 0; status == REEF_OK && i < plan->n_raw; i++) {
         ptrdiff_t l = plan->m.active[i];
         for (ptrdiff_t m = 0; m < m1 - m0; m++) {
@@ -401,7 +401,7 @@ void rfi_plan_rows_read(const reef_plan *plan, ptrdiff_t segment, bool *read)
 }
 
 reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
-                            const void *const *rows, bool aligned, reef_error *error)
+                            const void *const *rows, ptrdiff_t piece, reef_error *error)
 {
     if (!plan || !rows) {
         return rfi_fail(error, REEF_E_ARG, "the %s is NULL", plan ? "array of rows" : "plan");
@@ -424,11 +424,11 @@ reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t s
     }
     const rfi_worker *w = &plan->m.workers[worker];
     bool goes_on = w->open_segment == segment && w->open_at == m0;
-    if (aligned && ((m0 % plan->grain && !goes_on) || (m1 % plan->piece && m1 != length))) {
+    if (piece > 0 && ((m0 % plan->grain && !goes_on) || (m1 % piece && m1 != length))) {
         return rfi_fail(error, REEF_E_ARG,
                         "range %td to %td must start at a multiple of the grain %td or where this worker's last one "
                         "ended, and end at a multiple of the piece %td",
-                        m0, m1, plan->grain, plan->piece);
+                        m0, m1, plan->grain, piece);
     }
     for (ptrdiff_t i = 0; i < plan->n_raw; i++) {
         if (!rows[plan->m.active[i]]) {

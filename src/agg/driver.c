@@ -71,6 +71,13 @@ static reef_status tell(tour *t, reef_status status, const reef_error *failure, 
     return status;
 }
 
+/* Stretches end between tiles where they are observed, and between the rule's blocks where they are combined. */
+static ptrdiff_t step_of(const rfi_drive *d, tour_kind kind)
+{
+    ptrdiff_t unit = kind == COMBINE ? d->plan->piece : RFI_TILE;
+    return d->step < unit ? d->step : d->step - d->step % unit;
+}
+
 static reef_status go_round(const rfi_drive *d, tour_kind kind, reef_error *error)
 {
     const reef_plan *plan = d->plan;
@@ -85,7 +92,7 @@ static reef_status go_round(const rfi_drive *d, tour_kind kind, reef_error *erro
                            .lengths = plan->m.lengths,
                            .parts = plan->m.parts,
                            .grain = plan->grain,
-                           .step = d->step,
+                           .step = step_of(d, kind),
                            .from = d->across ? d->across->m0 : 0,
                            .to = d->across ? d->across->m1 : PTRDIFF_MAX,
                            .user = &t,

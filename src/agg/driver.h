@@ -45,7 +45,7 @@ typedef struct rfi_drive {
     reef_status (*write)(void *user, const rfi_stretch *at, reef_error *error);
     ptrdiff_t workers; /* at most so many, each with buffers of its own; 0: all of the plan's */
     ptrdiff_t
-        step; /* coordinates of a stretch: a multiple of reef_plan_piece, or no segment is longer. 0: as it comes */
+        step; /* coordinates of a stretch at most: rfi_plan_step or more, or no segment is longer. 0: as it comes */
     const bool *without; /* K: rows known to hold NaN or Inf, left out from the start; NULL: none */
     /* NULL: rows found to hold NaN or Inf are searched for, and all is done again without them. Otherwise this is where to say that
      * there are such rows: the result is void then, and so is the status. */
@@ -76,8 +76,10 @@ bool rfi_plan_reads(const reef_plan *plan, rfi_type type);
 void rfi_plan_rows_read(const reef_plan *plan, ptrdiff_t segment, bool *read);
 /* Coordinates at whose multiples ranks may cut a segment. */
 ptrdiff_t rfi_plan_unit(const reef_plan *plan, bool report);
-/* Least number of coordinates, or a multiple of it, that may be a step of rfi_drive: where every coordinate stands for itself, so few that
- * the numbers of some dozen rows stay in the first cache; else reef_plan_piece. */
+/* Coordinates that there must be room for at once: a tile where something is observed, and the rule's block. */
+ptrdiff_t rfi_plan_room(const reef_plan *plan);
+/* Least number of coordinates that may be a step of rfi_drive: where every coordinate stands for itself, so few that the numbers of some dozen
+ * rows stay in the first cache; else rfi_plan_room. */
 ptrdiff_t rfi_plan_step(const reef_plan *plan, bool report);
 /* True if the shares of every coordinate are to be kept. */
 bool rfi_report_wants_shares(const reef_report *report);

@@ -229,7 +229,7 @@ static int64_t count_none(const reef_plan *plan, rfi_worker *w, ptrdiff_t p, ptr
     return part ? none : counted;
 }
 
-/* From mixed rows to raw ones: shares go through the matrix, as in combine.c one by one. */
+/* From mixed rows to raw ones: shares go through the matrix, as in combine_column.c one by one. */
 static void report_mixed(const reef_plan *plan, rfi_worker *w, ptrdiff_t count, ptrdiff_t counted)
 {
     double *sum = rfi_treesum_leaf(&w->trust);

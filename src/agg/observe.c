@@ -64,7 +64,7 @@ static void observe_slot(reef_plan *plan, rfi_worker *worker, ptrdiff_t segment,
 reef_status reef_plan_observe(reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
                               const void *const *rows, reef_error *error)
 {
-    reef_status status = rfi_check_range(plan, worker, segment, m0, m1, rows, true, error);
+    reef_status status = rfi_check_range(plan, worker, segment, m0, m1, rows, RFI_TILE, error);
     if (status != REEF_OK) {
         return status;
     }

@@ -133,22 +133,26 @@ static void choose_block(reef_plan *plan, const reef_shape *shape)
     }
 }
 
-/* Grain: whole slots and whole blocks; a block that shares no small multiple with a slot makes it the segment. */
-static void choose_grain(reef_plan *plan)
+/* The least common multiple; PTRDIFF_MAX if it is larger. */
+static ptrdiff_t common_multiple(ptrdiff_t one, ptrdiff_t other)
 {
-    ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
-    ptrdiff_t block = plan->scope > 0 ? (ptrdiff_t)plan->scope : 1;
-    ptrdiff_t a = slot;
-    ptrdiff_t b = block;
+    ptrdiff_t a = one;
+    ptrdiff_t b = other;
+    ptrdiff_t multiple = 0;
     while (b) {
         ptrdiff_t rest = a % b;
         a = b;
         b = rest;
     }
-    if (!rfi_mul(slot / a, block, &plan->grain)) {
-        plan->grain = PTRDIFF_MAX;
-    }
-    plan->piece = plan->scope > 0 ? block : RFI_TILE;
+    return rfi_mul(one / a, other, &multiple) ? multiple : PTRDIFF_MAX;
+}
+
+/* Grain: whole slots and whole blocks; a block that shares no small multiple with a slot makes it the segment. */
+static void choose_grain(reef_plan *plan)
+{
+    ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
+    plan->grain = common_multiple(slot, plan->scope > 0 ? (ptrdiff_t)plan->scope : 1);
+    plan->piece = plan->scope > 0 ? (ptrdiff_t)plan->scope : RFI_TILE;
     assert(plan->grain == PTRDIFF_MAX || (plan->grain % slot == 0 && plan->grain % plan->piece == 0));
 }
 
@@ -314,10 +318,11 @@ static void choose_halved(reef_plan *plan)
     }
 }
 
-/* Gram sums need long chunks, whose pairs are looked at one by one. */
+/* Gram sums of mixed rows, in a pass of their own or in blocks, need long chunks, whose pairs are looked at one by one. */
 static void choose_mix_chunk(reef_plan *plan)
 {
-    bool own_gram = plan->rule->weigh && (plan->passes == 0 || plan->spaces[plan->passes - 1].mixed);
+    bool own_pass = plan->passes > 0 && plan->spaces[plan->passes - 1].mixed;
+    bool own_gram = plan->rule->weigh && (plan->scope > 0 || own_pass || plan->passes == 0);
     plan->mix_chunk = own_gram ? RFI_GRAM_CHUNK : RFI_MIX_CHUNK;
     plan->mix_stride = plan->mix_chunk + RFI_MIX_APART;
 }
@@ -492,7 +497,12 @@ ptrdiff_t reef_plan_piece(const reef_plan *plan)
     if (!plan) {
         return 0;
     }
-    return plan->piece;
+    return plan->passes > 0 ? common_multiple(RFI_TILE, plan->piece) : plan->piece;
+}
+
+ptrdiff_t rfi_plan_room(const reef_plan *plan)
+{
+    return plan->passes > 0 && plan->piece < RFI_TILE ? RFI_TILE : plan->piece;
 }
 
 /* Whether nothing is summed, solved or scaled beyond a coordinate. */
@@ -509,5 +519,5 @@ ptrdiff_t rfi_plan_unit(const reef_plan *plan, bool report)
 ptrdiff_t rfi_plan_step(const reef_plan *plan, bool report)
 {
     enum { FEW = 512 };
-    return stands_alone(plan, report) ? FEW : plan->piece;
+    return stands_alone(plan, report) ? FEW : rfi_plan_room(plan);
 }

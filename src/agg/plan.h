@@ -10,7 +10,7 @@
  * Rules that remember senders have one pass too: it sums lengths and sketches of residuals instead (recall.h).
  *
  * Files: plan.c lays out memory, begin.c starts an aggregation, fetch.c reads columns, observe.c and gram.c sum, solve.c turns
- * sums into shares, combine.c makes the result, driver.c is the loop around them (across.c over ranks, apply.c for data
+ * sums into shares, combine.c with its parts (combine.h) makes the result, driver.c is the loop around them (across.c over ranks, apply.c for data
  * in memory), report.c and state.c what remains.
  */
 #ifndef RFI_AGG_PLAN_H
@@ -177,7 +177,7 @@ struct reef_plan {
     int slot_levels;  /* a slot is 2^slot_levels tiles */
     int block_levels; /* a block is at most 2^block_levels tiles */
     ptrdiff_t grain;
-    ptrdiff_t piece;
+    ptrdiff_t piece; /* what combine takes ends at a multiple of it; what is observed ends at one of RFI_TILE */
 
     rfi_memory m;
 
@@ -264,14 +264,14 @@ void rfi_unpack(const double *packed, ptrdiff_t points, double *gram);
 reef_status rfi_weigh(reef_plan *plan, rfi_worker *worker, const rfi_space *space, const double *gram, double size,
                       double *share, reef_error *error);
 
-/* Checks a worker number and a range; `aligned`: the range must start at a multiple of the grain, or where the worker's last piece
+/* Checks a worker number and a range. piece > 0: the range must start at a multiple of the grain, or where the worker's last piece
  * has ended, and end at a multiple of the piece. */
 reef_status rfi_check_range(const reef_plan *plan, ptrdiff_t worker, ptrdiff_t segment, ptrdiff_t m0, ptrdiff_t m1,
-                            const void *const *rows, bool aligned, reef_error *error);
+                            const void *const *rows, ptrdiff_t piece, reef_error *error);
 
-/* combine.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
+/* combine_column.c: n, or with weights the number of equal ones that would be as good, 1 / sum a^2. */
 double rfi_effective_count(const double *a, ptrdiff_t n, bool equal);
-/* The scalar rule at the coordinates listed in the first worker's `hard`, for a brief plan that is settled. False: it failed, or a row holds NaN or
+/* combine.c: the scalar rule at the coordinates listed in the first worker's `hard`, for a brief plan that is settled. False: it failed, or a row holds NaN or
  * Inf. */
 bool rfi_combine_hard(reef_plan *plan, const void *const *rows, void *out, ptrdiff_t hard);
 /* The rule's tuning constant for rows of these weights. */

@@ -162,7 +162,7 @@ static reef_status run(widening *w, reef_plan *plan, const reef_input *input, re
         w->widens = w->widens || !rfi_plan_reads(plan, type_of(w->job->types[s]));
     }
     w->plan = plan;
-    ptrdiff_t step = w->widens ? rfi_plan_step(plan, report != NULL) : reef_plan_piece(plan);
+    ptrdiff_t step = w->widens ? rfi_plan_step(plan, report != NULL) : rfi_plan_room(plan);
     w->piece = step < w->piece ? step : w->piece;
     lay_out(w, &measure);
     void *memory = measure.overflow ? NULL : rfi_allocate(context, (size_t)measure.used + RFI_ALIGNMENT);

@@ -120,7 +120,7 @@ static reef_status run_plan(range *r, reef_plan *plan, reef_report *report, bool
                              .place = place,
                              .write = write_block,
                              .workers = merge->workers,
-                             .step = block_length(merge, reef_plan_piece(plan)),
+                             .step = block_length(merge, rfi_plan_room(plan)),
                              .without = merge->left_out,
                              .suspect = suspect};
     if (status != REEF_OK) {
@@ -168,7 +168,7 @@ static reef_status aggregate(range *r, reef_report *report, bool *suspect, reef_
     }
     reef_status status = find_plan(r, &plan, error);
     if (status == REEF_OK) {
-        status = rfi_blocks_create(merge, reef_plan_piece(plan), error);
+        status = rfi_blocks_create(merge, rfi_plan_room(plan), error);
     }
     if (status == REEF_OK) {
         merge->plan = plan;

@@ -11,7 +11,8 @@
 
 enum { ROWS = 9 };
 
-static const char *const specs[] = {"mean", "krum:f=2", "nnm:f=2|ref", "vref:block=4096", "median"};
+static const char *const specs[] = {"mean",  "krum:f=2", "nnm:f=2|ref", "vref:block=4096", "nnm:f=2|vref:block=1000",
+                                    "median"};
 
 typedef struct stage {
     model *data;
@@ -99,7 +100,7 @@ static reef_status drive(model *d, const char *spec, const bool *without, bool *
                            .read = read_rows,
                            .place = place,
                            .write = write_out,
-                           .step = reef_plan_piece(plan),
+                           .step = rfi_plan_room(plan),
                            .without = without,
                            .suspect = suspect};
     status = status == REEF_OK ? rfi_drive_run(&way, error) : status;

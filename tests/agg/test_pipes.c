@@ -117,12 +117,63 @@ static void choosing_rules(void **state)
     }
 }
 
+enum { LONG_ROWS = 11, LONG = 3001 };
+
+static void run_long(const char *spec, reef_dtype dtype, double *out)
+{
+    static double numbers[LONG_ROWS][LONG];
+    static double result[LONG];
+    const void *rows[LONG_ROWS];
+    reef_error error = {0};
+    reef_agg *agg = make_agg(spec);
+    uint32_t seed = 5;
+    for (ptrdiff_t l = 0; l < LONG_ROWS; l++) {
+        for (ptrdiff_t m = 0; m < LONG; m++) {
+            seed = seed * 1664525U + 1013904223U;
+            double value = (double)(seed >> 8) * 0x1p-24 * (l % 4 ? 1 : 3);
+            float narrow = (float)value;
+            numbers[l][m] = value;
+            if (dtype == REEF_F32) {
+                memcpy((float *)(void *)numbers[l] + m, &narrow, sizeof narrow);
+            }
+        }
+        rows[l] = numbers[l];
+    }
+    const reef_input input = {.rows = rows};
+    CHECK(reef_agg_apply(agg, &input, LONG_ROWS, LONG, dtype, result, NULL, &error) == REEF_OK, "%s: %s", spec,
+          error.text);
+    for (ptrdiff_t m = 0; m < LONG; m++) {
+        out[m] = dtype == REEF_F32 ? (double)((const float *)(const void *)result)[m] : result[m];
+    }
+    reef_agg_destroy(&agg);
+}
+
+/* One block as long as the vector is what there is without blocks: its Gram matrix is that of many chunks of mixed rows. */
+static void long_blocks(void **state)
+{
+    static const char *const firsts[] = {"nnm:f=3", "arc:f=3", "clip", "bucketing:s=2", "nnm:f=3 | bucketing:s=2"};
+    static double got[LONG], want[LONG];
+    (void)state;
+    for (ptrdiff_t i = 0; i < 2 * COUNT(firsts); i++) {
+        char spec[100];
+        reef_dtype dtype = i % 2 ? REEF_F64 : REEF_F32;
+        (void)snprintf(spec, sizeof spec, "%s | vref", firsts[i / 2]);
+        run_long(spec, dtype, want);
+        (void)snprintf(spec, sizeof spec, "%s | vref:block=%d", firsts[i / 2], LONG);
+        run_long(spec, dtype, got);
+        for (ptrdiff_t m = 0; m < LONG; m++) {
+            CHECK_CLOSE(got[m], want[m], dtype == REEF_F32 ? 1e-5 : 1e-9, spec);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_stage),
         cmocka_unit_test(two_stages),
         cmocka_unit_test(choosing_rules),
+        cmocka_unit_test(long_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,8 @@ static const char *const specs[] = {"mean",
                                     "cclip:tau=3,L=2,start=median",
                                     "nnm | ref",
                                     "nnm | vref",
+                                    "nnm | vref:block=1000",
+                                    "clip | vref:block=6000",
                                     "clip:c=30 | median",
                                     "arc | bucketing | geomed:max_iter=20",
                                     "bucketing | vref:block=512"};
