@@ -73,6 +73,17 @@ lms=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffus
     same_bits
 }
 
+@test "a run has the name of its experiment, as far as a run can have it" {
+    experiment ref "${lms[@]}" 'rounds: 3'
+    sed -i '/^rounds: 100$/d' trial.yaml
+    for name in 'Trial: No. 7 (μ)=trial-no-7' '(μ)=swarm' "$(printf 'ab-%.0s' $(seq 20))=$(printf 'ab-%.0s' $(seq 10))ab"; do
+        sed -i "s/^name: .*/name: \"${name%=*}\"/" trial.yaml
+        rm -rf swarm keep
+        "$REEF" swarm trial.yaml -q --no-figures -o swarm --keep keep
+        grep -q "^run: \"${name#*=}\"$" keep/run.yaml
+    done
+}
+
 @test "what cannot be played is refused with a sentence" {
     experiment ref "${lms[@]}"
     run -2 "$REEF" swarm trial.yaml --set 'rule=[mean, ref]'
@@ -165,7 +176,7 @@ PROGRAM
 }
 
 @test "an interrupted swarm leaves nothing behind" {
-    experiment ref "${lms[@]}" 'rounds: 100000'
+    experiment ref "${lms[@]}" 'rounds: 100000' 'every: 100000'
     sed -i '/^rounds: 100$/d' trial.yaml
     export TMPDIR=$BATS_TEST_TMPDIR/tmp
     mkdir "$TMPDIR"
@@ -181,6 +192,7 @@ PROGRAM
     wait "$swarm" || code=$?
     [ "$code" = 1 ]
     grep -q 'stopped' lines
+    grep -qE 's  round [0-9]+ to [0-9]+ of 100000  alone ' lines # before anything is measured there is no number without a name
     [ -z "$(ls "$TMPDIR")" ]
     [ ! -e stopped/summary.csv ]
     run -1 pgrep -P "$swarm"
