@@ -138,14 +138,15 @@ void print_report(const request *r, const reef_merge_report *report)
 
 void put_quoted(FILE *to, const char *text)
 {
+    unsigned long code = 0;
     (void)fputc('"', to);
     for (; *text; text++) {
         if (*text == '"') {
             (void)fputc('"', to);
         }
-        bool control = is_control(text);
-        (void)fputc(control ? '?' : *text, to);
-        text += control && (unsigned char)*text == 0xC2; /* it has two bytes */
+        int control = control_length(text, &code);
+        (void)fputc(control > 0 ? '?' : *text, to);
+        text += control > 1 ? control - 1 : 0;
     }
     (void)fputc('"', to);
 }

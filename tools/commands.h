@@ -77,9 +77,10 @@ int bad_usage(const command *c, const char *what, const char *which);
  * the code to end with. */
 int read_options(const command *c, int *argc, char **argv, int (*take)(void *user, int code, const char *value),
                  void *user);
-/* Whether the text begins with a control character, of one byte or, in UTF-8, of two. */
-bool is_control(const char *text);
-/* Copies as much of the end of `text` as buffer holds, for the terminal: control characters, which it would obey, become '?'. */
+/* Bytes of the control character that the text, in UTF-8, begins with, and its number; 0: it begins with none. A terminal would obey it, or
+ * it turns text round or shows nothing, so that a name looks like another. */
+int control_length(const char *text, unsigned long *code);
+/* Copies as much of the end of `text` as buffer holds, for the terminal: bytes of control characters become '?'. */
 const char *printable(const char *text, char *buffer, size_t size);
 /* The same for a path as a whole; valid until the next call. */
 const char *printable_path(const char *path);

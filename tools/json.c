@@ -29,8 +29,19 @@ static int character(const unsigned char *c)
     return overlong || outside ? 0 : length;
 }
 
+/* Harmless to look at, and the same character to who reads it: beyond 16 bits, JSON has two halves. */
+static void put_code(FILE *to, unsigned long code)
+{
+    if (code > 0xFFFF) {
+        fprintf(to, "\\u%04lx\\u%04lx", 0xD800 + ((code - 0x10000) >> 10), 0xDC00 + ((code - 0x10000) & 0x3FF));
+    } else {
+        fprintf(to, "\\u%04lx", code);
+    }
+}
+
 static void quote(FILE *to, const char *text)
 {
+    unsigned long code = 0;
     (void)fputc('"', to);
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
         int length = character(c);
@@ -38,8 +49,8 @@ static void quote(FILE *to, const char *text)
             (void)fputs("\\ufffd", to);
         } else if (*c == '"' || *c == '\\') {
             fprintf(to, "\\%c", *c);
-        } else if (is_control((const char *)c)) {
-            fprintf(to, "\\u%04x", c[length - 1]); /* of U+0080 to U+009F, the second byte is the number */
+        } else if (control_length((const char *)c, &code) > 0) {
+            put_code(to, code);
         } else {
             (void)fwrite(c, 1, (size_t)length, to);
         }

@@ -49,21 +49,39 @@ void print_usage(const command *c)
     }
 }
 
-bool is_control(const char *text)
+/* As in src/base/text.c. */
+static const struct {
+    unsigned long first, last;
+} controls[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},
+                {0x180E, 0x180E}, {0x200B, 0x200B}, {0x200E, 0x200F}, {0x2028, 0x202E},
+                {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0001, 0xE007F}};
+
+int control_length(const char *text, unsigned long *code)
 {
     const unsigned char *c = (const unsigned char *)text;
-    return *c < 0x20 || *c == 0x7F || (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0);
+    int length = *c >= 0xF0 ? 4 : *c >= 0xE0 ? 3 : *c >= 0xC0 ? 2 : 1;
+    *code = length > 1 ? *c & (0x7FUL >> length) : *c;
+    for (int i = 1; i < length; i++) { /* the NUL at the end is no continuation */
+        if ((c[i] & 0xC0) != 0x80) {
+            return 0;
+        }
+        *code = *code << 6 | (c[i] & 0x3FUL);
+    }
+    for (size_t i = 0; i < sizeof controls / sizeof *controls && (*c < 0x80 || length > 1); i++) {
+        if (*code >= controls[i].first && *code <= controls[i].last) {
+            return length;
+        }
+    }
+    return 0;
 }
 
 const char *printable(const char *text, char *buffer, size_t size)
 {
+    unsigned long code = 0;
     size_t length = strlen(text);
     (void)snprintf(buffer, size, "%s", length >= size ? text + length - size + 1 : text);
     for (char *c = buffer; *c; c++) {
-        bool two = (unsigned char)*c == 0xC2; /* bytes of it */
-        if (is_control(c)) {
-            c[two] = *c = '?';
-        }
+        memset(c, '?', (size_t)control_length(c, &code));
     }
     return buffer;
 }

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,12 +28,39 @@ bool rfi_equals(rfi_slice slice, const char *word)
     return strlen(word) == slice.length && memcmp(slice.text, word, slice.length) == 0;
 }
 
+/* What a terminal obeys (C0, DEL, C1), and what Unicode has to steer how text is laid out, which shows nothing itself: a name with it can
+ * read as another one. Joiners (U+200C, U+200D) are no such thing: Persian, Hindi and emojis are written with them. */
+static const struct {
+    uint32_t first, last;
+} controls[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},
+                {0x180E, 0x180E}, {0x200B, 0x200B}, {0x200E, 0x200F}, {0x2028, 0x202E},
+                {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0001, 0xE007F}};
+
+/* The character in UTF-8 at `text`, which has left > 0 bytes; *length: its bytes, 1 if they are no UTF-8. */
+static uint32_t read_character(const char *text, size_t left, size_t *length)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    size_t bytes = c[0] >= 0xF0 ? 4 : c[0] >= 0xE0 ? 3 : c[0] >= 0xC0 ? 2 : 1;
+    uint32_t code = bytes > 1 ? c[0] & (0x7FU >> bytes) : c[0];
+    bool whole = bytes <= left && (c[0] < 0x80 || bytes > 1);
+    for (size_t i = 1; whole && i < bytes; i++) {
+        whole = (c[i] & 0xC0) == 0x80;
+        code = code << 6 | (c[i] & 0x3FU);
+    }
+    *length = whole ? bytes : 1;
+    return whole ? code : UINT32_MAX;
+}
+
 /* How many bytes the control character at `text` has; 0: it is none. */
 static size_t control_length(const char *text, size_t left)
 {
-    unsigned char c = (unsigned char)text[0];
-    unsigned char next = left > 1 ? (unsigned char)text[1] : 0;
-    return c < 0x20 || c == 0x7F ? 1 : c == 0xC2 && next >= 0x80 && next < 0xA0 ? 2 : 0;
+    size_t length = 0;
+    uint32_t code = read_character(text, left, &length);
+    bool found = false;
+    for (size_t i = 0; !found && i < sizeof controls / sizeof *controls; i++) {
+        found = code >= controls[i].first && code <= controls[i].last;
+    }
+    return found ? length : 0;
 }
 
 bool rfi_has_control(rfi_slice slice)

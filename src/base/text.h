@@ -16,7 +16,8 @@ typedef struct rfi_slice {
 
 rfi_slice rfi_trim(rfi_slice slice);
 bool rfi_equals(rfi_slice slice, const char *word);
-/* Control characters, which a terminal would obey: bytes below 32, 127, and the two bytes of those that UTF-8 adds (C1). */
+/* Control characters, which a terminal would obey: below 32, 127 and C1; and those of Unicode that turn the direction of text round or show
+ * nothing, by which a name can look like another. In UTF-8; joiners are not among them. tools/options.c knows the same ones. */
 bool rfi_has_control(rfi_slice slice);
 /* Makes each byte of them a '?'. */
 void rfi_hide_control(char *text);

@@ -12,6 +12,7 @@
 #include <reef/net.h>
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +38,7 @@ typedef struct broker {
     char kept[RFI_PATH_SIZE]; /* the run file in force, if it is not the one that was given */
     rfi_broker_files *files;
     double files_told_at;
+    double hand_out_at, hand_out_every; /* the run file, again */
     char listen[300];
     char url[320];
     pid_t child; /* 0: none */
@@ -109,18 +111,32 @@ static bool next_stream(void *user, ptrdiff_t index, char *name, char *body)
 }
 
 /* Agents that look for the next file find it by its epoch. */
-static reef_status hand_out(broker *b, reef_error *error)
+static reef_status hand_out(const broker *b, double seconds, reef_error *error)
 {
     char subject[128];
     const rfi_nats_operator by = {.url = b->url, .login = &b->login, .authority = b->options->authority};
     (void)snprintf(subject, sizeof subject, "reef.%s.c.b.%lld", b->file.run, (long long)b->file.terms.epoch);
-    return rfi_nats_store(&by, subject, b->bytes.bytes, b->bytes.size, error);
+    return rfi_nats_store(&by, subject, b->bytes.bytes, b->bytes.size, seconds, error);
+}
+
+/* Observers hear a file and cannot ask for it: who was not connected just then, or comes later with the file of an epoch that is over, gets it
+ * the next time. */
+static void hand_out_again(broker *b)
+{
+    static const double patience = 2;
+    static const double rarely = 60;
+    if (rfi_now() >= b->hand_out_at) {
+        (void)hand_out(b, patience, NULL);
+        b->hand_out_every = fmin(2 * b->hand_out_every, rarely);
+        b->hand_out_at = rfi_now() + b->hand_out_every;
+    }
 }
 
 /* Makes the streams as soon as the server listens. */
 static reef_status make_streams(broker *b, reef_error *error)
 {
     enum { PAUSES = 600 };
+    static const double patience = 10;
     reef_status status = REEF_E_ENGINE;
     const rfi_nats_operator by = {.url = b->url, .login = &b->login, .authority = b->options->authority};
     for (int i = 0; i < PAUSES && status == REEF_E_ENGINE && !must_stop(b); i++) {
@@ -130,7 +146,7 @@ static reef_status make_streams(broker *b, reef_error *error)
         pause_briefly();
         status = rfi_nats_make_streams(&by, next_stream, b, error);
         if (status == REEF_OK) {
-            status = hand_out(b, error);
+            status = hand_out(b, patience, error);
         }
     }
     return must_stop(b) ? REEF_OK : status;
@@ -352,6 +368,7 @@ static reef_status supervise(broker *b, reef_error *error)
             pause_briefly();
             if (rfi_now() - looked >= 1) {
                 looked = rfi_now();
+                hand_out_again(b);
                 reef_status status = look_for_next(b, error);
                 if (status != REEF_OK) {
                     return status;
@@ -373,6 +390,8 @@ static reef_status supervise(broker *b, reef_error *error)
             return status;
         }
         if (b->child && !must_stop(b)) {
+            b->hand_out_every = 1;
+            b->hand_out_at = rfi_now() + b->hand_out_every;
             rfi_notify("READY=1");
             RFI_LOG(&b->log, REEF_LOG_INFO, "ready", RFI_LOG_TEXT("run", b->file.run), RFI_LOG_TEXT("url", b->url),
                     RFI_LOG_NUMBER("agents", b->file.agents));

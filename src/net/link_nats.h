@@ -24,6 +24,9 @@ typedef struct rfi_nats_setup {
 /* Connects in the background and again whenever the connection is lost; succeeds although no server is there yet. */
 reef_status rfi_nats_open(rfi_netlink **link, const reef_context *context, const rfi_nats_setup *setup,
                           reef_error *error);
+/* Milliseconds before the attempt so many after the connection was lost (from 1): 200 and up to half as much again as `chance` has it, of all
+ * of its range; each time twice as many, never more than 5000. */
+int64_t rfi_nats_delay(int attempt, uint32_t chance);
 /* Accepts NULL, sets the pointer to NULL. */
 void rfi_nats_close(rfi_netlink **base);
 /* Waits until there is a message, at most so long. */
@@ -71,9 +74,9 @@ typedef struct rfi_nats_operator {
 typedef bool rfi_next_stream(void *user, ptrdiff_t index, char *name, char *body);
 reef_status rfi_nats_make_streams(const rfi_nats_operator *by, rfi_next_stream *request, void *user, reef_error *error);
 
-/* Stores bytes under a subject, which a stream must be there for; waits until the server has them. */
+/* Stores bytes under a subject, which a stream must be there for; waits until the server has them, at most so long. */
 reef_status rfi_nats_store(const rfi_nats_operator *by, const char *subject, const void *bytes, size_t size,
-                           reef_error *error);
+                           double seconds, reef_error *error);
 
 /* Connects once and ends the connection again, to learn what stands in the way: a connection that is tried again and again does not
  * tell. REEF_E_ENGINE, and the sentence says what; waits a few seconds at most. */

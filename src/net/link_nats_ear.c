@@ -67,13 +67,10 @@ static void ear_closed(natsConnection *connection, void *closure)
 
 static natsStatus ear_connect(rfi_nats_ear *ear, const rfi_nats_ear_setup *setup)
 {
-    enum { WAIT = 200, JITTER = 200, FOR_EVER = -1 };
     natsStatus s = natsOptions_Create(&ear->options);
     natsOptions *o = ear->options;
     s = s == NATS_OK ? natsOptions_SetURL(o, setup->url) : s;
-    s = s == NATS_OK ? natsOptions_SetMaxReconnect(o, FOR_EVER) : s;
-    s = s == NATS_OK ? natsOptions_SetReconnectWait(o, WAIT) : s;
-    s = s == NATS_OK ? natsOptions_SetReconnectJitter(o, JITTER, JITTER) : s;
+    s = s == NATS_OK ? rfi_nats_try_again(o) : s;
     s = s == NATS_OK ? natsOptions_SetRetryOnFailedConnect(o, true, ear_connected, ear) : s;
     s = s == NATS_OK ? natsOptions_SetClosedCB(o, ear_closed, ear) : s;
     s = s == NATS_OK ? rfi_nats_set_trust(o, setup->url, setup->authority, &ear->login) : s;

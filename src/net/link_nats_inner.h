@@ -86,6 +86,9 @@ void rfi_nats_add_counts(natsConnection *connection, rfi_nats_counts *counts);
  * begins anew, some times. */
 void rfi_nats_revive(rfi_nats_link *link);
 
+/* A connection that is lost, or cannot be made, is tried again for ever, after rfi_nats_delay. */
+natsStatus rfi_nats_try_again(natsOptions *o);
+
 /* Encryption and login, as every connection has them. login outlives the options; NULL: none. */
 natsStatus rfi_nats_set_trust(natsOptions *o, const char *url, const char *authority, const rfi_keys *login);
 

@@ -83,16 +83,42 @@ static void closed(natsConnection *connection, void *closure)
 
 /* ---- opening ---- */
 
+int64_t rfi_nats_delay(int attempt, uint32_t chance)
+{
+    enum { FIRST = 200, MOST = 5000, EXTRA = 2 }; /* milliseconds; up to a half more */
+    int64_t wait = FIRST;
+    for (int i = 1; i < attempt && wait < MOST; i++) {
+        wait *= 2;
+    }
+    wait = wait < MOST - MOST / (EXTRA + 1) ? wait : MOST - MOST / (EXTRA + 1);
+    return wait + (int64_t)((uint64_t)chance * (uint64_t)(wait / EXTRA) >> 32);
+}
+
+/* What libnats asks before it tries again; `attempt` counts from 1 since the connection was lost. */
+static int64_t wait_before(natsConnection *connection, int attempt, void *closure)
+{
+    uint32_t chance = 0;
+    (void)connection;
+    (void)closure;
+    rfi_random(&chance, sizeof chance);
+    return rfi_nats_delay(attempt, chance);
+}
+
+natsStatus rfi_nats_try_again(natsOptions *o)
+{
+    enum { FOR_EVER = -1 };
+    natsStatus s = natsOptions_SetMaxReconnect(o, FOR_EVER);
+    return s == NATS_OK ? natsOptions_SetCustomReconnectDelay(o, wait_before, NULL) : s;
+}
+
 static natsStatus set_options(rfi_nats_link *link, const rfi_nats_setup *setup)
 {
-    enum { WAIT = 200, JITTER = 200, BUFFER = 64 * 1024, PING = 10000, FOR_EVER = -1 };
+    enum { BUFFER = 64 * 1024, PING = 10000 };
     natsOptions *o = NULL;
     natsStatus s = natsOptions_Create(&link->options);
     o = link->options;
     s = s == NATS_OK ? natsOptions_SetURL(o, setup->url) : s;
-    s = s == NATS_OK ? natsOptions_SetMaxReconnect(o, FOR_EVER) : s;
-    s = s == NATS_OK ? natsOptions_SetReconnectWait(o, WAIT) : s;
-    s = s == NATS_OK ? natsOptions_SetReconnectJitter(o, JITTER, JITTER) : s;
+    s = s == NATS_OK ? rfi_nats_try_again(o) : s;
     s = s == NATS_OK ? natsOptions_SetReconnectBufSize(o, BUFFER) : s;
     s = s == NATS_OK ? natsOptions_SetPingInterval(o, PING) : s;
     s = s == NATS_OK ? natsOptions_SetMaxPingsOut(o, 2) : s;

@@ -66,14 +66,13 @@ reef_status rfi_nats_try(const rfi_nats_operator *by, reef_error *error)
 }
 
 reef_status rfi_nats_store(const rfi_nats_operator *by, const char *subject, const void *bytes, size_t size,
-                           reef_error *error)
+                           double seconds, reef_error *error)
 {
-    enum { MILLISECONDS = 10000 };
     natsConnection *connection = NULL;
     reef_status status = connect_once(&connection, by, error);
     if (status == REEF_OK) {
         natsStatus s = natsConnection_Publish(connection, subject, bytes, (int)size);
-        s = s == NATS_OK ? natsConnection_FlushTimeout(connection, MILLISECONDS) : s;
+        s = s == NATS_OK ? natsConnection_FlushTimeout(connection, (int64_t)(1000 * seconds)) : s;
         status = s == NATS_OK ? REEF_OK : rfi_fail(error, REEF_E_ENGINE, "%s: %s", subject, natsStatus_GetText(s));
     }
     natsConnection_Destroy(connection);

@@ -1,6 +1,8 @@
 /* One line at a time. */
 #include "net/say.h"
 
+#include "base/text.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,5 +15,6 @@ void rfi_say(const rfi_teller *to, const char *format, ...)
     va_start(list, format);
     (void)vsnprintf(line, sizeof line, format, list);
     va_end(list);
+    rfi_hide_control(line); /* what others have written is among it */
     to->tell(to->user, line);
 }

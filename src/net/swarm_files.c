@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "io/file.h"
 #include "net/broker.h"
+#include "net/link_nats_subject.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -193,11 +194,31 @@ static void add_terms(const rfi_swarm *s, rfi_page *page)
     add_text(page, "strategy", strategy[0] ? strategy : "diffusion");
 }
 
+/* The experiment's name as far as a run can have it; the live page has it as title. */
+static void name_run(const rfi_swarm *s, char run[RFI_RUN_TOKEN + 1])
+{
+    const char *from = reef_experiment_name(s->experiment);
+    size_t used = 0;
+    for (; *from && used < RFI_RUN_TOKEN; from++) {
+        char c = *from >= 'A' && *from <= 'Z' ? (char)(*from - 'A' + 'a') : *from;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (plain || (used > 0 && run[used - 1] != '-')) { /* one dash for all that cannot be in it */
+            run[used++] = plain ? c : '-';
+        }
+    }
+    used -= used > 0 && run[used - 1] == '-';
+    run[used] = '\0';
+    if (used == 0) {
+        (void)snprintf(run, RFI_RUN_TOKEN + 1, "swarm");
+    }
+}
+
 static reef_status write_run_file(rfi_swarm *s, reef_error *error)
 {
     char key[RFI_PATH_SIZE];
     char draft[RFI_PATH_SIZE];
     char keys[REEF_NET_KEYS_SIZE];
+    char run[RFI_RUN_TOKEN + 1];
     rfi_page page = {0};
     if (!rfi_swarm_path(s, key, "coordinator.key", -1) || !rfi_swarm_path(s, draft, "draft.yaml", -1) ||
         !rfi_swarm_path(s, s->run_file, "run.yaml", -1)) {
@@ -207,7 +228,8 @@ static reef_status write_run_file(rfi_swarm *s, reef_error *error)
     if (status != REEF_OK) {
         return status;
     }
-    rfi_page_add(&page, "reef: 1\nrun: swarm\ncoordinator: %.*s\n", (int)strcspn(keys, " "), keys);
+    name_run(s, run);
+    rfi_page_add(&page, "reef: 1\nrun: \"%s\"\ncoordinator: %.*s\n", run, (int)strcspn(keys, " "), keys);
     add_terms(s, &page);
     add_test(s, &page);
     status = add_agents(s, &page, error);

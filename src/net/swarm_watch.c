@@ -303,9 +303,13 @@ static void show(rfi_swarm *s)
     if (s->started < s->agents) {
         (void)snprintf(line, sizeof line, "%4.0f s  %td of %td agents started", now - s->began, s->started, s->agents);
     } else {
-        (void)snprintf(line, sizeof line, "%4.0f s  round %llu to %llu of %lld  %s %.4g  alone %.1f %%  refused %llu",
-                       now - s->began, (unsigned long long)least, (unsigned long long)most, (long long)s->rounds,
-                       s->metric, s->value, all ? 100.0 * (double)alone / (double)all : 0, (unsigned long long)refused);
+        char score[48] = ""; /* nothing is measured yet */
+        if (s->metric[0]) {
+            (void)snprintf(score, sizeof score, "%s %.4g  ", s->metric, s->value);
+        }
+        (void)snprintf(line, sizeof line, "%4.0f s  round %llu to %llu of %lld  %salone %.1f %%  refused %llu",
+                       now - s->began, (unsigned long long)least, (unsigned long long)most, (long long)s->rounds, score,
+                       all ? 100.0 * (double)alone / (double)all : 0, (unsigned long long)refused);
     }
     s->options->tell(s->options->user, line);
 }

@@ -79,6 +79,16 @@ static void control_characters_are_hidden(void **state)
     (void)state;
     (void)rfi_fail(&error, REEF_E_FILE, "%s", "a\x1b[2Jb\r\n\tc\x7f \xc2\x9b \xc2\xa7 \xc3\x9f");
     assert_string_equal(error.text, "a?[2Jb???c? ?? \xc2\xa7 \xc3\x9f");
+    /* right-to-left override and isolate, left-to-right mark, byte order mark, soft hyphen, a tag; joiners and what is no UTF-8 stay */
+    (void)rfi_fail(&error, REEF_E_FILE, "%s",
+                   "a\xe2\x80\xae.b\xe2\x81\xa7"
+                   "c\xe2\x80\x8e"
+                   "d\xef\xbb\xbf"
+                   "e\xc2\xad"
+                   "f\xf3\xa0\x80\xa1"
+                   "g\xe2\x80\x8d"
+                   "h\xe2\x80");
+    assert_string_equal(error.text, "a???.b???c???d???e??f????g\xe2\x80\x8dh\xe2\x80");
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "support/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static rfi_slice slice(const char *text)
@@ -46,6 +47,42 @@ static void cutting(void **state)
     assert_true(!found && head.length == 0 && rest.length == 0);
     head = rfi_cut((rfi_slice){"ab=c", 2}, '=', &rest, &found); /* not beyond the end */
     assert_true(!found && rfi_equals(head, "ab"));
+}
+
+/* Each bidirectional control of Unicode, alone and in a text; its neighbours, joiners and letters of all lengths are none. */
+static void control_characters(void **state)
+{
+    static const char *const found[] = {"\x1f",         "\x7f",         "\xc2\x80",     "\xc2\x9f",     "\xd8\x9c",
+                                        "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac",
+                                        "\xe2\x80\xad", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8",
+                                        "\xe2\x81\xa9", "\xe2\x80\x8b", "\xef\xbb\xbf"};
+    static const char *const plain[] = {"",
+                                        " ",
+                                        "~",
+                                        "\xc2\xa0",
+                                        "\xd8\x9b",
+                                        "\xe2\x80\x8c",
+                                        "\xe2\x80\x8d",
+                                        "\xe2\x80\x90",
+                                        "\xe2\x80\xaf",
+                                        "\xe2\x82\xac",
+                                        "\xf0\x9f\x90\x9f",
+                                        "\xe2\x80",
+                                        "\x80\xae",
+                                        "\xff"};
+    char text[16];
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(found); i++) {
+        CHECK(rfi_has_control(slice(found[i])), "control character %td is not seen", i);
+        (void)snprintf(text, sizeof text, "a%sb", found[i]);
+        rfi_hide_control(text);
+        CHECK(text[0] == 'a' && strspn(text + 1, "?") == strlen(found[i]) && strcmp(text + strlen(text) - 1, "b") == 0,
+              "control character %td: %s", i, text);
+    }
+    for (ptrdiff_t i = 0; i < COUNT(plain); i++) {
+        CHECK(!rfi_has_control(slice(plain[i])), "text %td is taken for a control character", i);
+    }
+    assert_false(rfi_has_control((rfi_slice){"\xe2\x80\xae", 2})); /* not beyond the end */
 }
 
 static void edit_distances(void **state)
@@ -107,8 +144,9 @@ static void appending(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trimming),       cmocka_unit_test(equality),    cmocka_unit_test(cutting),
-        cmocka_unit_test(edit_distances), cmocka_unit_test(suggestions), cmocka_unit_test(appending),
+        cmocka_unit_test(trimming),           cmocka_unit_test(equality),    cmocka_unit_test(cutting),
+        cmocka_unit_test(edit_distances),     cmocka_unit_test(suggestions), cmocka_unit_test(appending),
+        cmocka_unit_test(control_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

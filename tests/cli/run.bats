@@ -396,6 +396,30 @@ r/notes.tmp" ]
     [[ "$output$stderr" != *"$escape"* ]]
 }
 
+# Right-to-left override, isolate, left-to-right mark, byte order mark: what stands behind them is read as something else.
+@test "characters that turn text round or show nothing: refused in the file, hidden in messages and tables, exact in JSON" {
+    local marks=$'\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8e\xef\xbb\xbf' hidden='????????????'
+    { grep -v "^name:" small.yaml && echo 'name: "a\u202Eb"'; } >hostile.yaml
+    run -2 --separate-stderr "$REEF" run hostile.yaml
+    [[ "$stderr" == *"control character"* ]]
+    run ! --separate-stderr "$REEF" run "no${marks}.yaml"
+    [[ "$stderr" == *"no$hidden.yaml"* ]]
+    for name in a "b$marks" c; do
+        printf '\x40\0\0\0\0\0\0\0%-64s\0\0\x80\x3f' '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' >"$name.st"
+    done
+    run -0 --separate-stderr "$REEF" aggregate a.st "b$marks.st" c.st -o out.st --trust trust.csv
+    [[ "$output$stderr" == *"b$hidden.st"* ]]
+    [[ "$(cat trust.csv)" == *'"b????.st",1,'* ]]
+    for mark in $'\xe2\x80\xae' $'\xe2\x81\xa6' $'\xe2\x80\x8e' $'\xef\xbb\xbf'; do [[ "$output$stderr$(cat trust.csv)" != *"$mark"* ]]; done
+    "$REEF" aggregate a.st "b$marks.st" c.st -o out.json.st --json >text.json
+    python3 - text.json <<'PROGRAM'
+import json, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+assert text.isascii(), text
+assert any("b\u202e\u2066\u200e\ufeff.st" in file.values() for file in json.loads(text)["files"]), text
+PROGRAM
+}
+
 @test "texts of the file cannot run commands in gnuplot" {
     command -v gnuplot >/dev/null || skip "no gnuplot here"
     run -0 "$REEF" run small.yaml -q -o r --set "name='a\`touch pwned\` b'"

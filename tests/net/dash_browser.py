@@ -112,6 +112,7 @@ def check_swarm(reef):
         with Page(reef, command=["swarm", path, "--dash", "--record", record, "-q", "--no-figures", "-o", os.path.join(folder, "results")]) as page:
             page.open()
             page.wait("m.heard === 16 && reefDash.graph.cy?.nodes().length === 16", "16 agents are not heard")
+            check(page.driver.title == "Reef: trial", f"the page is called {page.driver.title}")
             page.wait("m.ended", "the run does not end")
             page.js("m.settle()")
             told = page.js("return m.agent.distrusted.map((bad, k) => (bad ? k : -1)).filter((k) => k >= 0)")

@@ -43,3 +43,22 @@ teardown() { end_all; }
     grep -q '"type":"run","time":0,"version":1,"epoch":1,' record.jsonl
     grep -q '"type":"run",.*"epoch":2,.*"removed":\[3\]' record.jsonl
 }
+
+# Observers hear run files and cannot ask for them, so brokers say them again.
+@test "dash: an observer that comes after an epoch has begun, with the file of the one before" {
+    for k in $(seq 0 7); do start "agent-$k.log" "$REEF" agent run.yaml --key "a$k.key"; done
+    await agent-0.log '^start'
+    {
+        cat first.draft
+        echo "epoch: 2"
+        echo "from: 20"
+    } >second.draft
+    "$REEF" keys sign second.draft --key boss.key --after first.yaml --round 1 -o next.yaml
+    mv next.yaml run.yaml
+    await broker.log '^epoch: epoch=2'
+    await agent-0.log '^epoch: epoch=2'
+    sleep 2 # what agents and broker said once is over
+    start dash.log "$REEF" dash watch.yaml --key desk.key --record late.jsonl
+    await late.jsonl '"type":"run",.*"epoch":2,'
+    cmp first.yaml watch.yaml
+}

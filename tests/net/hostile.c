@@ -1,8 +1,10 @@
-/* A client of a broker for the tests of the commands: it tries what it may not do.
+/* A client of a broker for the tests of the commands: it tries what it may not do, and hears what others may not say.
  *
  *   hostile try PORT KEY          reads lines "pub SUBJECT" and "sub SUBJECT"; says "allowed" or "refused" before each of them
  *   hostile flood PORT KEY RUN N  sends N frames of no use in the name of the key's owner, as fast as the server takes them
  *   hostile put PORT KEY SUBJECT N  reads bytes and sends them N times; refused by the server: exit code 1
+ *   hostile hear PORT KEY RUN     says "hearing"; then "AGENT ROUND MARK" for every signed model that an agent of the run puts into its slot, as
+ *                                 far as the key's owner may hear it, until the server is gone
  *
  * KEY is a key file. Exit code 1 if the server does not let it in. */
 #include "net/frames.h"
@@ -115,6 +117,55 @@ static int put(const char *port, const char *key, const char *subject, long time
     return done ? 0 : fail("put", w.error);
 }
 
+/* A model as its sender has signed it; what others could have put there is left out. */
+static void print_model(const rfi_runfile *file, const unsigned char *bytes, size_t size)
+{
+    rfi_head head;
+    unsigned char mark[RFI_HASH_BYTES];
+    if (size < RFI_MANIFEST_BYTES || !rfi_frame_manifest(bytes, &head) || (ptrdiff_t)head.agent >= file->agents ||
+        memcmp(head.run, file->hash, sizeof head.run) != 0 ||
+        memcmp(head.key, file->participants[head.agent].identity, sizeof head.key) != 0 ||
+        !rfi_frame_verify(bytes, &rfi_ed25519)) {
+        return;
+    }
+    rfi_frame_mark(mark, bytes);
+    printf("%lu %llu ", (unsigned long)head.agent, (unsigned long long)head.round);
+    for (int i = 0; i < RFI_HASH_BYTES; i++) {
+        printf("%02x", mark[i]);
+    }
+    printf("\n");
+}
+
+static int hear(const char *port, const char *key, const char *run)
+{
+    wire w;
+    rfi_secret secret;
+    rfi_runfile file;
+    char subject[WIRE_TEXT];
+    reef_error error = {REEF_OK, ""};
+    if (enter(&w, port, key, &secret)) {
+        return 1;
+    }
+    if (rfi_runfile_load(NULL, run, &file, &error) != REEF_OK) {
+        return fail(run, error.text);
+    }
+    for (int k = 0; k < (int)file.agents; k++) {
+        (void)snprintf(subject, sizeof subject, "reef.%s.s.%d.*", file.run, k);
+        (void)wire_subscribe(&w, subject, k + 1); /* refused for those who are no neighbours */
+    }
+    if (!wire_flush(&w)) {
+        return fail("hear", w.error);
+    }
+    printf("hearing\n");
+    (void)fflush(stdout);
+    while (wire_wait(&w)) {
+        print_model(&file, (const unsigned char *)w.last, w.last_size);
+    }
+    rfi_runfile_free(&file);
+    wire_close(&w);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "try") == 0) {
@@ -123,9 +174,13 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "flood") == 0) {
         return flood(argv[2], argv[3], argv[4], strtol(argv[5], NULL, 10));
     }
+    if (argc == 5 && strcmp(argv[1], "hear") == 0) {
+        return hear(argv[2], argv[3], argv[4]);
+    }
     if (argc == 6 && strcmp(argv[1], "put") == 0) {
         return put(argv[2], argv[3], argv[4], strtol(argv[5], NULL, 10));
     }
-    fprintf(stderr, "usage: hostile try PORT KEY | flood PORT KEY RUN N | put PORT KEY SUBJECT N\n");
+    fprintf(stderr,
+            "usage: hostile try PORT KEY | flood PORT KEY RUN N | put PORT KEY SUBJECT N | hear PORT KEY RUN\n");
     return 2;
 }

@@ -73,6 +73,17 @@ lms=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffus
     same_bits
 }
 
+@test "a run has the name of its experiment, as far as a run can have it" {
+    experiment ref "${lms[@]}" 'rounds: 3'
+    sed -i '/^rounds: 100$/d' trial.yaml
+    for name in 'Trial: No. 7 (μ)=trial-no-7' '(μ)=swarm' "$(printf 'ab-%.0s' $(seq 20))=$(printf 'ab-%.0s' $(seq 10))ab"; do
+        sed -i "s/^name: .*/name: \"${name%=*}\"/" trial.yaml
+        rm -rf swarm keep
+        "$REEF" swarm trial.yaml -q --no-figures -o swarm --keep keep
+        grep -q "^run: \"${name#*=}\"$" keep/run.yaml
+    done
+}
+
 @test "what cannot be played is refused with a sentence" {
     experiment ref "${lms[@]}"
     run -2 "$REEF" swarm trial.yaml --set 'rule=[mean, ref]'
@@ -93,15 +104,61 @@ near() { python3 -c 'import sys; a, b, c = map(float, sys.argv[1:]); print(a, b)
 trouble=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffusion, mu: 0.1}' 'rounds: 300'
     'malicious: 2' 'attack: additive:delta=1000')
 
-@test "kills: no round is signed twice, nobody is refused, and the models are as good in the end" {
+# Plays trial.yaml and hears at every broker what agents put into their slots:  observed SWARM_OPTION...
+# On the ring of 16, four agents have everybody in their neighbourhoods. Prints how many rounds of agents were seen with one model, and with more.
+observed() {
+    local hearing=() ports port k
+    rm -rf keep seen-*
+    "$REEF" swarm trial.yaml --no-figures "$@" --keep keep 3>&- >told 2>&1 &
+    swarm=$!
+    for _ in $(seq 600); do
+        ports=$(grep -s '^brokers:' keep/run.yaml | grep -oE '[0-9]+"' | tr -d '"')
+        if [ -n "$ports" ] && [ "$(cat keep/broker.log* 2>/dev/null | grep -c '^ready')" = "$(wc -l <<<"$ports")" ]; then break; fi
+        sleep 0.1
+    done
+    for port in $ports; do
+        for k in 0 5 10 13; do
+            "${REEF%/reef}/tests/hostile" hear "$port" "keep/key-$k" keep/run.yaml 3>&- >"seen-$port-$k" &
+            hearing+=($!)
+        done
+    done
+    wait "$swarm" || { cat told && return 1; }
+    wait "${hearing[@]}"
+    [ "$(cat seen-* | grep -c hearing)" = "${#hearing[@]}" ]
+    cat seen-* | python3 -c '
+import collections, sys
+seen = collections.defaultdict(set)
+for line in sys.stdin:
+    if line.strip() != "hearing":
+        agent, number, mark = line.split()
+        seen[int(agent), int(number)].add(mark)
+assert {agent for agent, _ in seen} == set(range(16)), sorted({agent for agent, _ in seen})
+print(sum(len(marks) == 1 for marks in seen.values()), sum(len(marks) > 1 for marks in seen.values()))'
+}
+
+@test "kills: an observer of all slots sees no round signed twice, nobody is refused, and the models are as good in the end" {
     experiment ref "${trouble[@]}" 'steady: 150'
     "$REEF" swarm trial.yaml -q --no-figures -o plain
-    run -0 "$REEF" swarm trial.yaml --no-figures -o killed --kills 40 --keep keep
-    [[ "$output" == *" 0 frames refused"* ]] # a second model for a round would be one
+    run -0 observed -o killed --kills 40
+    read -r once more <<<"$output"
+    echo "$output"
+    [ "$more" = 0 ]
+    [ "$once" -gt 2400 ] # of 4800: agents that are killed or late skip rounds, and the observer comes after the start
+    grep -q " 0 frames refused" told
     # shellcheck disable=SC2012 # names of our own
     [ "$(ls keep/state-*/audit.log 2>/dev/null | wc -l)" = 0 ]
     [ "$(cat keep/log-* | grep -c "^start: agent=")" -ge 50 ] # 16 starts and most of 40 restarts
     near plain killed 1
+}
+
+@test "the observer sees it where there are two models for a round" {
+    experiment ref "${trouble[@]}"
+    sed -i 's/^rounds: .*/rounds: 100/; /^attack:/d' trial.yaml
+    run -0 observed -o faces --brokers 2 --two-faced 5
+    read -r once more <<<"$output"
+    [ "$more" -gt 20 ] # of 200, of two agents; the observer comes after the start
+    [ "$more" -le 200 ]
+    [ "$once" -gt 280 ] # of 1400
 }
 
 @test "loss: with 30 % of the messages lost next to no round is alone, and accuracy stays" {
@@ -165,7 +222,7 @@ PROGRAM
 }
 
 @test "an interrupted swarm leaves nothing behind" {
-    experiment ref "${lms[@]}" 'rounds: 100000'
+    experiment ref "${lms[@]}" 'rounds: 100000' 'every: 100000'
     sed -i '/^rounds: 100$/d' trial.yaml
     export TMPDIR=$BATS_TEST_TMPDIR/tmp
     mkdir "$TMPDIR"
@@ -181,6 +238,7 @@ PROGRAM
     wait "$swarm" || code=$?
     [ "$code" = 1 ]
     grep -q 'stopped' lines
+    grep -qE 's  round [0-9]+ to [0-9]+ of 100000  alone ' lines # before anything is measured there is no number without a name
     [ -z "$(ls "$TMPDIR")" ]
     [ ! -e stopped/summary.csv ]
     run -1 pgrep -P "$swarm"

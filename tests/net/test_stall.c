@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CHUNK = 512 * 1024, CHUNKS = 64, HANG_SECONDS = 120 };
@@ -20,8 +21,8 @@ typedef struct deaf_server {
     pid_t pid;
 } deaf_server;
 
-/* Greets a client, answers its first PING, and lets the connection lie. */
-static void greet(int client)
+/* Greets a client, and answers its first PING. */
+static void greet(int client, const char *answer)
 {
     static const char info[] = "INFO {\"server_id\":\"x\",\"version\":\"2.9.10\",\"proto\":1,\"headers\":true,"
                                "\"max_payload\":1048576}\r\n";
@@ -38,10 +39,10 @@ static void greet(int client)
         have += (size_t)more;
         said[have] = '\0';
     }
-    (void)send(client, "PONG\r\n", 6, MSG_NOSIGNAL);
+    (void)send(client, answer, strlen(answer), MSG_NOSIGNAL);
 }
 
-static void deaf_open(deaf_server *s)
+static void listen_anywhere(deaf_server *s)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof at;
@@ -50,6 +51,11 @@ static void deaf_open(deaf_server *s)
     assert_int_equal(listen(s->listener, 8), 0);
     assert_int_equal(getsockname(s->listener, (struct sockaddr *)&at, &size), 0);
     s->port = ntohs(at.sin_port);
+}
+
+static void deaf_open(deaf_server *s)
+{
+    listen_anywhere(s);
     s->pid = fork();
     assert_true(s->pid >= 0);
     if (s->pid == 0) {
@@ -57,7 +63,7 @@ static void deaf_open(deaf_server *s)
         for (;;) { /* whoever comes again is greeted again; connections stay open */
             int client = accept(s->listener, NULL, NULL);
             if (client >= 0) {
-                greet(client);
+                greet(client, "PONG\r\n");
             }
         }
     }
@@ -151,11 +157,95 @@ static void a_deaf_broker_is_tried_again(void **state)
     deaf_close(&s);
 }
 
+/* ---- a broker that lets nobody in ---- */
+
+typedef struct door {
+    deaf_server server;
+    int knocks; /* a byte for each connection */
+} door;
+
+/* Whoever comes is sent away; the first so many are greeted before, and told `why` after the login. */
+static void door_open(door *d, int greeted, const char *why)
+{
+    int ends[2];
+    int knocks = 0;
+    assert_int_equal(pipe(ends), 0);
+    listen_anywhere(&d->server);
+    d->knocks = ends[0];
+    d->server.pid = fork();
+    assert_true(d->server.pid >= 0);
+    if (d->server.pid == 0) {
+        (void)alarm(3 * HANG_SECONDS);
+        for (;;) {
+            int client = accept(d->server.listener, NULL, NULL);
+            (void)!write(ends[1], "k", 1);
+            if (client >= 0 && knocks++ < greeted) {
+                greet(client, why);
+            }
+            (void)close(client);
+        }
+    }
+    (void)close(ends[1]);
+}
+
+static int door_close(door *d)
+{
+    int knocks = 0;
+    char knock = 0;
+    deaf_close(&d->server);
+    while (read(d->knocks, &knock, 1) == 1) {
+        knocks++;
+    }
+    (void)close(d->knocks);
+    return knocks;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* 0.2, 0.4, 0.8, ... seconds and up to a half more: after 5 s there were at most 6 attempts, where a constant wait has 12 to 25. A slow machine
+ * makes fewer. */
+static void a_broker_that_is_away_is_tried_ever_more_slowly(void **state)
+{
+    (void)state;
+    door d;
+    door_open(&d, 1, "PONG\r\n");
+    rfi_netlink *link = deaf_link(d.server.port);
+    for (double end = now() + 5; now() < end; rfi_nats_wait(link, 0.1)) {
+        rfi_message message;
+        (void)link->ops->poll(link, &message);
+    }
+    rfi_nats_close(&link);
+    int knocks = door_close(&d);
+    CHECK(knocks >= 2 && knocks <= 8, "%d attempts within 5 s", knocks);
+}
+
+static void waits_double(void **state)
+{
+    (void)state;
+    for (int attempt = 1; attempt < 100; attempt++) {
+        double least = attempt < 6 ? 200.0 * (1 << (attempt - 1)) : 3000;
+        int64_t first = rfi_nats_delay(attempt, 0);
+        int64_t last = rfi_nats_delay(attempt, UINT32_MAX);
+        CHECK((double)first >= least && last > first + first / 3 && last <= 5000, "attempt %d: %lld to %lld ms",
+              attempt, (long long)first, (long long)last);
+        CHECK(attempt > 5 || (double)last <= 1.5 * least, "attempt %d: up to %lld ms", attempt, (long long)last);
+    }
+    assert_int_equal(rfi_nats_delay(0, 0), 200);
+    assert_true(rfi_nats_delay(INT32_MAX, UINT32_MAX) <= 5000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_deaf_broker_holds_nobody_up_for_ever),
         cmocka_unit_test(a_deaf_broker_is_tried_again),
+        cmocka_unit_test(a_broker_that_is_away_is_tried_ever_more_slowly),
+        cmocka_unit_test(waits_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,9 @@ static bool take_body(wire *w, const char *line)
             return false;
         }
     }
-    (void)snprintf(w->last, sizeof w->last, "%.*s", (int)(size < WIRE_TEXT ? size : WIRE_TEXT - 1), w->buffer);
+    w->last_size = size < WIRE_TEXT ? size : WIRE_TEXT - 1;
+    memcpy(w->last, w->buffer, w->last_size);
+    w->last[w->last_size] = '\0';
     forget(w, size + 2);
     w->messages++;
     w->bytes += size;

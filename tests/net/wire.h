@@ -19,7 +19,8 @@ typedef struct wire {
     int errors;            /* how many since it was cleared */
     size_t messages;       /* received since it was opened... */
     size_t bytes;          /* ...and their size */
-    char last[WIRE_TEXT];  /* beginning of the last message */
+    char last[WIRE_TEXT];  /* beginning of the last message, with a zero behind it... */
+    size_t last_size;      /* ...and its size */
 } wire;
 
 /* Connects to a port of this machine and reads what the server says of itself. */
