@@ -185,14 +185,27 @@ static bool is_sane(const void *record, int64_t age, int64_t rounds)
     return sane;
 }
 
+static bool is_count(int64_t x, int64_t most)
+{
+    return x >= 0 && x <= most;
+}
+
+/* No count so large that one more would overflow, no sum that a look cannot reach. */
+static bool is_sane_opinion(const rfi_mref_shared *s)
+{
+    bool counts = is_count(s->rounds, RFI_MREF_ROUNDS_MOST) && is_count(s->looks, RFI_MREF_ROUNDS_MOST) &&
+                  is_count(s->trial, RFI_MREF_OPINION_MOST) && s->pause >= 0;
+    double most = RFI_MREF_LARGEST;
+    bool levels = in_range(s->level_sum, -most, most) && in_range(s->level_last, -most, most) &&
+                  in_range(s->level_before, -most, most);
+    return counts && levels && in_range(s->kept_sum, 0, most) && in_range(s->kept_last, 0, most);
+}
+
 static bool is_sane_shared(const void *shared)
 {
     const rfi_mref_shared *s = shared;
-    bool sane = in_range(s->together, 0, 1e300) && s->rounds >= 0 && s->looks >= 0 && s->pause >= 0 && s->trial >= 0 &&
-                s->trial <= RFI_MREF_OPINION_MOST;
-    sane = sane && in_range(s->kept[0], 0, RFI_MREF_LARGEST) && in_range(s->kept[1], 0, RFI_MREF_LARGEST);
+    bool sane = in_range(s->together, 0, 1e300) && is_sane_opinion(s);
     for (int j = 0; j < RFI_WINDOWS; j++) {
-        sane = sane && in_range(s->level[j], -RFI_MREF_LARGEST, RFI_MREF_LARGEST);
         sane = sane && in_range(s->spread[j], 0, 1) && in_range(s->separation[j], 0, 1e300);
     }
     return sane;

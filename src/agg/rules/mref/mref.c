@@ -289,9 +289,8 @@ static void share_voices(const rfi_mref_view *recall)
     for (ptrdiff_t l = 0; l < recall->n; l++) {
         rfi_mref_trace *trace = &recall->traces[l];
         trace->believed = recall->weight[l];
-        trace->voice =
-            recall->by_copies
-                [l]; /* in votes; two camps share their noise in each, and the honest one must not lose by that */
+        /* In votes only copies count as one: two camps share their noise in each, and the honest one must not lose by that. */
+        trace->voice = recall->by_copies[l];
         recall->by_copies[l] = fmin(recall->by_copies[l], trace->noise);
         recall->weight[l] *= fmin(recall->by_copies[l], trace->together);
     }

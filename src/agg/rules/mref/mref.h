@@ -121,6 +121,8 @@ enum { RFI_MREF_TOGETHER_ROWS = 6, RFI_MREF_TOGETHER_LOOKS = 16, RFI_MREF_TOGETH
 #define RFI_MREF_OPINION_GAIN 0.9
 #define RFI_MREF_OPINION_SPREAD 0.5
 enum { RFI_MREF_OPINION_LOOKS = 4, RFI_MREF_OPINION_LEAST = 2, RFI_MREF_OPINION_MOST = 16, RFI_MREF_OPINION_PAUSE = 8 };
+/* Rounds that a state may have been told of: far beyond any run, and far from an overflow. */
+#define RFI_MREF_ROUNDS_MOST (INT64_MAX / 4)
 /* Steps of Lanczos' method. */
 enum { RFI_MREF_AXIS_STEPS = 20 };
 
@@ -161,9 +163,9 @@ typedef enum rfi_mref_part {
     RFI_MREF_TOGETHER,
     RFI_MREF_PROBATION,
     RFI_MREF_BALANCE,
-    RFI_MREF_OPINION, /* the second one, and votes instead of heads where senders have one voice together */
-    RFI_MREF_ADDITIONS, /* the first form of the rule: copies, the five parts above and what absence costs are left out, the gate has no bound,
-                           and spread is tolerated as it was there */
+    RFI_MREF_OPINION, /* the second one */
+    RFI_MREF_ADDITIONS, /* the first form of the rule: copies, and votes by them, the five parts above and what absence costs are left out, the
+                           gate has no bound, the split does not wait, and spread is tolerated as it was there */
 } rfi_mref_part;
 
 /* Words of horizon and sketch. */
@@ -226,10 +228,9 @@ typedef struct rfi_mref_shared {
     double spread[RFI_WINDOWS];     /* H_j: 0 honest noise only .. 1 honest agents differ for good */
     double separation[RFI_WINDOWS]; /* I_j of the split, 0: none was made */
     double together;                /* separation of those who act together over the bound, when last looked at */
-    double
-        level[3]; /* mean logarithm of the scale: in this look so far (a sum), in the last one and in the one before */
-    double kept
-        [2]; /* what the second opinion leaves of the disagreement: in this look so far (a sum), and in the last one */
+    /* Of the second opinion. Level: mean logarithm of the scale; kept: what it leaves of the disagreement. */
+    double level_sum, level_last, level_before; /* in this look so far, in the last one, in the one before */
+    double kept_sum, kept_last;
     int64_t rounds; /* of this look */
     int64_t looks;  /* so far */
     int64_t trial;  /* looks that the second opinion has counted for; 0: it does not count */
@@ -331,9 +332,9 @@ void rfi_mref_discount_absence(const reef_recall *recall, const rfi_mref_view *v
 void rfi_mref_count_presence(const reef_recall *recall, const rfi_mref_view *view);
 double rfi_mref_faded(const rfi_mref_view *view, double presence, int64_t gap);
 void rfi_mref_put_on_probation(const rfi_mref_round *round);
+double rfi_mref_balance(const rfi_mref_round *round, const double *a);
 /* mref/opinion.c: a second opinion, where learning has stalled and honest senders differ. */
 void rfi_mref_ask_again(const rfi_mref_round *round, double scale);
-double rfi_mref_balance(const rfi_mref_round *round, const double *a);
 /* mref/pairs.c: products of this round enter those of pairs; averages have been moved. */
 void rfi_mref_move_pairs(const reef_recall *recall, const rfi_mref_view *view);
 double rfi_mref_product(const double *x, const double *y, ptrdiff_t count);

@@ -34,26 +34,47 @@ static double find_opinion(const rfi_mref_round *round, bool counts)
     return left / weight / (all / (double)round->n); /* half of the senders have q <= 1, and half q >= 1 */
 }
 
-/* Does it count from now on? */
-static void decide(const rfi_mref_view *view, double level, double kept)
+static bool honest_differ(const rfi_mref_view *view)
 {
-    rfi_mref_shared *s = view->shared;
     bool differ = false;
     for (int j = 0; j < RFI_WINDOWS; j++) {
         differ = differ || view->spread[j] >= RFI_MREF_OPINION_SPREAD;
     }
+    return differ;
+}
+
+/* At the end of a look: does the opinion count in the next one? */
+static void decide(const rfi_mref_view *view, double level, double kept)
+{
+    rfi_mref_shared *s = view->shared;
     if (s->trial > 0) {
         s->trial++;
-        bool gains = kept <= (s->trial <= RFI_MREF_OPINION_LEAST ? 1 : RFI_MREF_OPINION_GAIN) * s->kept[1];
+        bool gains = kept <= (s->trial <= RFI_MREF_OPINION_LEAST ? 1 : RFI_MREF_OPINION_GAIN) * s->kept_last;
         if (!gains || s->trial > RFI_MREF_OPINION_MOST) {
             s->trial = 0;
             s->pause =
                 view->rounds < INT64_MAX / RFI_MREF_OPINION_PAUSE ? RFI_MREF_OPINION_PAUSE * view->rounds : INT64_MAX;
         }
-    } else if (differ && s->looks > 2 && view->rounds >= s->pause &&
-               level > s->level[2] + log(RFI_MREF_OPINION_STALLED)) {
+        return;
+    }
+    bool stalled = s->looks > 2 && level > s->level_before + log(RFI_MREF_OPINION_STALLED);
+    if (stalled && view->rounds >= s->pause && honest_differ(view)) {
         s->trial = 1;
     }
+}
+
+static void end_look(const rfi_mref_view *view)
+{
+    rfi_mref_shared *s = view->shared;
+    double level = s->level_sum / (double)s->rounds;
+    double kept = s->kept_sum / (double)s->rounds;
+    s->looks++;
+    decide(view, level, kept);
+    s->level_before = s->level_last;
+    s->level_last = level;
+    s->kept_last = kept;
+    s->level_sum = s->kept_sum = 0;
+    s->rounds = 0;
 }
 
 void rfi_mref_ask_again(const rfi_mref_round *round, double scale)
@@ -61,25 +82,15 @@ void rfi_mref_ask_again(const rfi_mref_round *round, double scale)
     const rfi_mref_view *view = round->recall;
     rfi_mref_shared *s = view->shared;
     int64_t part = view->window[RFI_WINDOWS - 1] / RFI_MREF_OPINION_LOOKS;
-    int64_t rounds = part > SHORTEST_LOOK ? part : SHORTEST_LOOK;
     bool used = view->self < 0 && !rfi_mref_left_out(round->params, RFI_MREF_OPINION);
     double kept = find_opinion(round, used && s->trial > 0);
     if (!used) {
         return;
     }
-    s->level[0] += log(scale);
-    s->kept[0] += kept;
+    s->level_sum += log(scale);
+    s->kept_sum += kept;
     s->rounds++;
-    if (s->rounds < rounds) {
-        return;
+    if (s->rounds >= (part > SHORTEST_LOOK ? part : SHORTEST_LOOK)) {
+        end_look(view);
     }
-    double level = s->level[0] / (double)s->rounds;
-    kept = s->kept[0] / (double)s->rounds;
-    s->looks++;
-    decide(view, level, kept);
-    s->level[2] = s->level[1];
-    s->level[1] = level;
-    s->kept[1] = kept;
-    s->level[0] = s->kept[0] = 0;
-    s->rounds = 0;
 }
