@@ -153,6 +153,23 @@ static void lay_out(widening *w, rfi_arena *arena)
     }
 }
 
+/* A result must not overlap a row that is in use: rows may be read once more after some of it was written. */
+static reef_status check_places(const widening *w, reef_error *error)
+{
+    const rfi_ffi_job *job = w->job;
+    for (ptrdiff_t s = 0; s < job->segments; s++) {
+        uintptr_t bytes = (uintptr_t)job->lengths[s] * rfi_type_size(type_of(job->types[s]));
+        uintptr_t out = (uintptr_t)job->out[s];
+        for (ptrdiff_t l = 0; l < job->rows; l++) {
+            uintptr_t row = (uintptr_t)job->data[s * job->rows + l];
+            if (rfi_plan_uses(w->plan, l) && row < out + bytes && out < row + bytes) {
+                return rfi_fail(error, REEF_E_ARG, "out overlaps row %td of segment %td", l, s);
+            }
+        }
+    }
+    return REEF_OK;
+}
+
 static reef_status run(widening *w, reef_plan *plan, const reef_input *input, reef_report *report, reef_error *error)
 {
     const reef_context *context = rfi_agg_context(w->job->agg);
@@ -179,6 +196,9 @@ static reef_status run(widening *w, reef_plan *plan, const reef_input *input, re
                              .workers = w->workers,
                              .step = w->piece};
     reef_status status = reef_plan_begin(plan, input, report, error);
+    if (status == REEF_OK) {
+        status = check_places(w, error);
+    }
     if (status == REEF_OK) {
         status = rfi_drive_run(&drive, error);
     }

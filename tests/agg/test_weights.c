@@ -204,6 +204,39 @@ static void weights_matter(void **state)
     }
 }
 
+/* Whoever mref believes shares the result, however small their weights are beside that of a row far away. */
+static void tiny_weights_share_all(void **state)
+{
+    enum { TINY_ROWS = 6, TINY_LENGTH = 8 };
+    static const double tiny[] = {1e-3, 1e-12, 1e-40, 1e-90};
+    double numbers[TINY_ROWS][TINY_LENGTH];
+    const void *rows[TINY_ROWS];
+    double weights[TINY_ROWS];
+    reef_report *report = NULL;
+    reef_agg *agg = make_agg("mref");
+    (void)state;
+    assert_int_equal(reef_report_create(NULL, &report, TINY_ROWS, NULL), REEF_OK);
+    for (ptrdiff_t i = 0; i < COUNT(tiny); i++) {
+        double out[TINY_LENGTH];
+        for (ptrdiff_t l = 0; l < TINY_ROWS; l++) {
+            rows[l] = numbers[l];
+            weights[l] = l == 0 ? 1 : tiny[i];
+            for (ptrdiff_t m = 0; m < TINY_LENGTH; m++) {
+                numbers[l][m] = l == 0 ? 1e6 : 1 + 0.1 * (double)((l * 5 + m * 3) % 7);
+            }
+        }
+        const reef_input input = {.rows = rows, .weights = weights};
+        assert_int_equal(reef_agg_apply(agg, &input, TINY_ROWS, TINY_LENGTH, REEF_F64, out, report, NULL), REEF_OK);
+        double trust = reef_report_trust(report)[1]; /* the share of five, by the weight */
+        CHECK(trust > 0.5 / tiny[i] / TINY_ROWS, "weights %g: trust %g", tiny[i], trust);
+        for (ptrdiff_t m = 0; m < TINY_LENGTH; m++) {
+            CHECK(out[m] >= 1 - 1e-9 && out[m] <= 1.6 + 1e-9, "weights %g: %g", tiny[i], out[m]);
+        }
+    }
+    reef_report_destroy(&report);
+    reef_agg_destroy(&agg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +246,7 @@ int main(void)
         cmocka_unit_test(only_ratios_count),
         cmocka_unit_test(unequal_weights_are_refused_without_the_trait),
         cmocka_unit_test(weights_matter),
+        cmocka_unit_test(tiny_weights_share_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <reef/reef.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -424,6 +425,38 @@ static void halves_with_threads(void **state)
     free(out);
 }
 
+/* A result in the place of a row, or of a part of it, is refused whatever the type; rows without weight do not count. */
+static void results_apart(void **state)
+{
+    static const int types[] = {REEF_FFI_F32, REEF_FFI_F16, REEF_FFI_BF16, REEF_FFI_F64};
+    static double numbers[ROWS][LONG + 1];
+    static const double weights[ROWS] = {1, 1, 0, 1, 1, 1, 1, 1, 1};
+    const ptrdiff_t length = LONG;
+    const void *rows[ROWS];
+    reef_context *context = NULL;
+    reef_agg *agg = NULL;
+    (void)state;
+    assert_int_equal(reef_ffi_context(&context, 1, NULL, 0), REEF_OK);
+    assert_int_equal(reef_ffi_agg(context, &agg, "mean", NULL, 0), REEF_OK);
+    for (ptrdiff_t l = 0; l < ROWS; l++) {
+        rows[l] = numbers[l];
+    }
+    for (ptrdiff_t i = 0; i < COUNT(types); i++) {
+        for (ptrdiff_t l = 0; l < 2 * ROWS; l++) {
+            char text[ROOM] = "";
+            char want[ROOM] = "";
+            void *out = (char *)numbers[l / 2] + (l % 2 ? 8 : 0);
+            reef_status status =
+                reef_ffi_apply(agg, ROWS, 1, &length, &types[i], rows, &out, weights, -1, 0, NULL, NULL, text, ROOM);
+            (void)snprintf(want, sizeof want, "out overlaps row %td of segment 0", l / 2);
+            CHECK(status == (l / 2 == 2 ? REEF_OK : REEF_E_ARG), "type %td, row %td: %d", i, l / 2, (int)status);
+            CHECK(status == REEF_OK || strcmp(text, want) == 0, "type %td, row %td: %s", i, l / 2, text);
+        }
+    }
+    reef_agg_destroy(&agg);
+    reef_context_destroy(&context);
+}
+
 static void prepared_refuses(void **state)
 {
     reef_agg *agg = NULL;
@@ -584,6 +617,7 @@ int main(void)
         cmocka_unit_test(votes),
         cmocka_unit_test(prepared_is_the_same),
         cmocka_unit_test(prepared_refuses),
+        cmocka_unit_test(results_apart),
         cmocka_unit_test(halves_with_threads),
         cmocka_unit_test(gram_is_robust),
     };

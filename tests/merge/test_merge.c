@@ -374,6 +374,7 @@ static const char *const specs[] = {"mean",
                                     "cclip:tau=3,L=2,start=median",
                                     "nnm:f=1 | ref",
                                     "nnm:f=1 | vref",
+                                    "nnm:f=1 | vref:block=1000",
                                     "bucketing | geomed:max_iter=20"};
 
 static void same_bits_as_in_memory(void **state)

@@ -171,7 +171,7 @@ static reef_status find_scale(const rfi_mref_view *recall, double *scale, reef_e
     return REEF_OK;
 }
 
-/* share_l = a_l b_l / sum; false if nothing is left. */
+/* share_l = a_l b_l / sum; false if hardly anything is left. */
 static bool share_out(const reef_points *points, const double *b, double *share)
 {
     double sum = 0;
@@ -179,7 +179,7 @@ static bool share_out(const reef_points *points, const double *b, double *share)
         share[l] = points->a[l] * b[l];
         sum += share[l];
     }
-    for (ptrdiff_t l = 0; sum > 1e-9 && l < points->n; l++) {
+    for (ptrdiff_t l = 0; sum > 0 && l < points->n; l++) {
         share[l] /= sum;
     }
     return sum > 1e-9;
