@@ -648,6 +648,31 @@ static void the_step_size_sets_the_horizon(void **state)
     close_desk(&k);
 }
 
+/* Few rows so large that squares of their differences overflow, though those of their residuals do not: a geometric median all the same. */
+static void few_large_rows(void **state)
+{
+    enum { FEW = 4, WIDE = 7 };
+    static const double rows[FEW][WIDE] = {{-4.33, 4.70, 4.11, 4.17, 4.74, -3.59, -4.20},
+                                           {-3.60, 3.94, 4.36, 4.29, 4.21, -4.41, -4.65},
+                                           {4.47, -4.39, 4.21, 4.59, -4.89, -4.52, 4.83},
+                                           {2.60, -2.08, -3.09, 2.07, -2.43, -2.36, -2.43}};
+    desk k;
+    (void)state;
+    open_desk(&k, "mref", FEW, WIDE, REEF_F64, 1);
+    for (ptrdiff_t i = 0; i < FEW * WIDE; i++) {
+        k.x[i] = 1e153 * rows[i / WIDE][i % WIDE];
+    }
+    k.weights[0] = k.weights[1] =
+        10; /* the result is near the first two, and the distances of the others would be infinite */
+    const reef_input input = {
+        .rows = k.rows, .ids = k.ids, .weights = k.weights, .state = k.memory, .has_self = true, .self = 0};
+    assert_int_equal(reef_plan_apply(k.plan, &input, k.out, k.report, NULL), REEF_OK);
+    for (ptrdiff_t i = 0; i < WIDE; i++) {
+        CHECK(fabs(((double *)k.out)[i]) < 5e153, "coordinate %d is %g", (int)i, ((double *)k.out)[i]);
+    }
+    close_desk(&k);
+}
+
 /* ---- bits ---- */
 
 static void save_and_load_at_any_round(void **state)
@@ -801,6 +826,7 @@ int main(void)
         cmocka_unit_test(a_flood_of_new_ids_displaces_itself),
         cmocka_unit_test(equal_rows_teach_nothing),
         cmocka_unit_test(the_step_size_sets_the_horizon),
+        cmocka_unit_test(few_large_rows),
         cmocka_unit_test(save_and_load_at_any_round),
         cmocka_unit_test(hostile_bytes),
         cmocka_unit_test(threads_change_no_bit),

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 23 };
+enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 24 };
 
 /* Who is there, see make_mref.py. */
-enum { ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE };
+enum { ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE, LEAVE };
 
 typedef struct scene {
     int number;
@@ -59,15 +59,17 @@ static void fill_rows(scene *s, int t)
 {
     double sign = s->period && t / s->period % 2 ? -1 : 1;
     double agree = s->there == AGREE && t > 64 ? pow(2, -(t - 64) / 16.0) : 1;
+    double leave = s->there == LEAVE && t >= 48 ? pow(1.25, (t - 32) / 16.0) : 1;
     for (int l = 0; l < s->n; l++) {
         const uint64_t parts[] = {(uint64_t)s->number, (uint64_t)t, (uint64_t)l, 1000};
+        double side = s->there == LEAVE && l % 3 == 0 ? -sign : sign;
         double size = s->heavy ? 1 + 7 * pow(hashed(parts, COUNT(parts)), 4) : 1;
         for (int c = 0; c < s->m; c++) {
             int like = s->same && l < s->malicious_count ? 0 : l;
             double own = s->spread * noise(s->number, 999999, like, c) * (l < s->malicious_count ? 1 : agree);
             double common = l < s->malicious_count ? s->shared * noise(s->number, t, 1000, c) : 0;
-            s->x[l][c] =
-                3 + size * noise(s->number, t, like, c) + own + common + (l < s->malicious_count ? s->lie * sign : 0);
+            s->x[l][c] = 3 + size * noise(s->number, t, like, c) + own + common +
+                         (l < s->malicious_count ? s->lie * leave * side : 0);
         }
     }
 }
@@ -129,7 +131,7 @@ static bool is_there(const scene *s, int l, int t)
 static int64_t id_of(const scene *s, int l, int t)
 {
     const uint64_t parts[] = {(uint64_t)s->number, (uint64_t)t, (uint64_t)l, 3000};
-    if (l >= s->malicious_count || s->there == ALL || s->there == AWAY || s->there == SOME || s->there == AGREE) {
+    if (l >= s->malicious_count || s->there == ALL || s->there == AWAY || s->there == SOME || s->there >= AGREE) {
         return l;
     }
     return s->there == TURNS ? l + 1000 * (int64_t)(3 * hashed(parts, COUNT(parts)))

@@ -174,7 +174,8 @@ static void a_trial_keeps_the_bounds_and_ends(void **state)
     print_message("%d trials, of up to %d rounds, shares up to %g times the fair one, results %g scales away\n", trials,
                   (int)longest, gain, furthest);
     CHECK(trials >= 12, "%d trials", trials);
-    CHECK(longest > 3 * LOOK && longest <= 16 * LOOK, "%d rounds", (int)longest);
+    CHECK(longest >= LOOK && longest <= 3 * LOOK, "%d rounds: who leaves could make it last",
+          (int)longest); /* 88 when only the ratio counted */
     CHECK(gain <= 2 * (1 + 1e-9) && gain > 1.5, "%g times the fair share", gain);
     CHECK(furthest <= 7.4, "%g scales from the median", furthest);
 }
@@ -210,13 +211,14 @@ static void impossible_states_are_refused(void **state)
 {
     static const size_t counters[] = {offsetof(rfi_mref_shared, rounds), offsetof(rfi_mref_shared, looks),
                                       offsetof(rfi_mref_shared, trial), offsetof(rfi_mref_shared, pause)};
-    static const size_t numbers[] = {offsetof(rfi_mref_shared, level_sum), offsetof(rfi_mref_shared, level_last),
-                                     offsetof(rfi_mref_shared, level_before), offsetof(rfi_mref_shared, kept_sum),
+    static const size_t numbers[] = {offsetof(rfi_mref_shared, level_sum),    offsetof(rfi_mref_shared, level_last),
+                                     offsetof(rfi_mref_shared, level_before), offsetof(rfi_mref_shared, near_sum),
+                                     offsetof(rfi_mref_shared, near_last),    offsetof(rfi_mref_shared, kept_sum),
                                      offsetof(rfi_mref_shared, kept_last)};
     enum { RULE_VERSION = 72 }; /* where it lies in the head */
     const int64_t ends[] = {-1, INT64_MAX};
     const double wild[] = {NAN, INFINITY, -1e300};
-    const int64_t older = 4;
+    const int64_t older = 5;
     room k;
     reef_error error;
     (void)state;
@@ -240,7 +242,7 @@ static void impossible_states_are_refused(void **state)
         assert_int_equal(load_with(&k, bytes, size, at, &wild[i % COUNT(wild)], NULL), REEF_E_FORMAT);
     }
     assert_int_equal(load_with(&k, bytes, size, RULE_VERSION, &older, &error), REEF_E_FORMAT);
-    CHECK(strstr(error.text, "version 4 of what mref remembers; this version of Reef reads 5"), "%s", error.text);
+    CHECK(strstr(error.text, "version 5 of what mref remembers; this version of Reef reads 6"), "%s", error.text);
     free(bytes);
     close_room(&k);
 }

@@ -29,8 +29,8 @@ def noise(scene, t, l, m):
 # noise that liars share, longest window
 # the liars have new ids in every round; are away in rounds 60 to 219; four in five rows are there in a round; that with new ids, and no room
 # for more senders than rows; each liar has three ids that take turns; honest agents that
-# differ agree more and more from round 64 on
-ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE = range(7)
+# differ agree more and more from round 64 on; the liars leave from round 48 on, for two sides
+ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE, LEAVE = range(8)
 SCENES = [
     (16, 6, 5, 0.4, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),     # colluders inside the honest spread
     (12, 40, 3, 0.05, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),   # weaker, in more dimensions than senders
@@ -55,6 +55,7 @@ SCENES = [
     (20, 8, 8, 0.05, 0, 0.6, 0, -1, 1, 1, ALL, 0.0),    # copies in the middle of agents that differ: votes, not heads
     (18, 5, 3, 0.5, 0, 0.6, 0, -1, 0, 1, ALL, 0.0, 64), # agents that differ for good: a second opinion that helps nobody
     (18, 5, 7, 0.6, 0, 0.8, 0, -1, 0, 1, AGREE, 0.0, 64),  # one that does
+    (18, 6, 7, 0.8, 0, 0.8, 0, -1, 0, 1, LEAVE, 0.0, 64),  # liars who want it to last
 ]
 
 
@@ -63,13 +64,15 @@ def rows(number, scene, t):
     agree = 2.0 ** -max(0, (t - 64) / 16) if there == AGREE else 1.0
     x = np.zeros((n, m))
     sign = -1.0 if period and t // period % 2 else 1.0
+    leave = 1.25 ** ((t - 32) / 16) if there == LEAVE and t >= 48 else 1.0
     for l in range(n):
         like = 0 if same and l < liars else l
         size = 1 + 7 * hashed(number, t, l, 1000) ** 4 if heavy else 1.0
         for c in range(m):
             own = spread * noise(number, 999999, like, c) * (1.0 if l < liars else agree)
             common = shared * noise(number, t, 1000, c) if l < liars else 0.0
-            x[l, c] = 3 + size * noise(number, t, like, c) + own + common + (lie * sign if l < liars else 0.0)
+            side = -sign if there == LEAVE and l % 3 == 0 else sign
+            x[l, c] = 3 + size * noise(number, t, like, c) + own + common + (lie * leave * side if l < liars else 0.0)
     return x
 
 

@@ -198,7 +198,8 @@ static bool is_sane_opinion(const rfi_mref_shared *s)
     double most = RFI_MREF_LARGEST;
     bool levels = in_range(s->level_sum, -most, most) && in_range(s->level_last, -most, most) &&
                   in_range(s->level_before, -most, most);
-    return counts && levels && in_range(s->kept_sum, 0, most) && in_range(s->kept_last, 0, most);
+    return counts && levels && in_range(s->near_sum, 0, most) && in_range(s->near_last, 0, most) &&
+           in_range(s->kept_sum, 0, most) && in_range(s->kept_last, 0, most);
 }
 
 static bool is_sane_shared(const void *shared)
@@ -247,7 +248,7 @@ static const reef_diagnostic numbers[RFI_MREF_NUMBER_COUNT] = {
      "of its weight had to be kept"}};
 
 const reef_memory rfi_mref_memory = {
-    .version = 5,
+    .version = 6,
     .sizes = mref_sizes,
     .key = mref_key,
     .start = mref_start,

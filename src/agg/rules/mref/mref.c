@@ -193,8 +193,19 @@ static void share_nearest(const reef_points *points, const rfi_mref_view *recall
     }
 }
 
+/* Distance of two vectors in scales: squares of differences between large rows would overflow, though those of their residuals do not. */
+static double distance_in_scales(const double *x, const double *y, ptrdiff_t count, double scale)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        double d = x[i] / scale - y[i] / scale;
+        sum += d * d;
+    }
+    return sqrt(sum);
+}
+
 /* Geometric median of the residuals with weights `share`; becomes the shares of the last step (Weiszfeld). */
-static void geometric_median(const reef_points *points, const rfi_mref_view *recall, double *share)
+static void geometric_median(const reef_points *points, const rfi_mref_view *recall, double scale, double *share)
 {
     enum { STEPS = 25 };
     ptrdiff_t n = points->n;
@@ -206,7 +217,7 @@ static void geometric_median(const reef_points *points, const rfi_mref_view *rec
     memcpy(weight, share, (size_t)n * sizeof *weight);
     for (int step = 0; step < STEPS; step++) {
         for (ptrdiff_t l = 0; l < n; l++) {
-            distance[l] = rfi_mref_distance(recall->residual + l * recall->numbers, at, recall->numbers);
+            distance[l] = distance_in_scales(recall->residual + l * recall->numbers, at, recall->numbers, scale);
         }
         double least = 1e-3 * rfi_mref_median(distance, n, spare) + 1e-300;
         double sum = 0;
@@ -332,7 +343,7 @@ static reef_status mref_weigh(const void *params, const reef_points *points, dou
         share_nearest(points, recall, scale);
         (void)share_out(points, recall->weight, share);
     } else if (round.own) {
-        geometric_median(points, recall, share);
+        geometric_median(points, recall, scale, share);
     }
     return REEF_OK;
 }

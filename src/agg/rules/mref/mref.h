@@ -112,9 +112,9 @@ enum { RFI_MREF_TOGETHER_ROWS = 6, RFI_MREF_TOGETHER_LOOKS = 16, RFI_MREF_TOGETH
 /* Balance: senders without weight rise by so much of the gate's weight while those who have it double theirs. */
 #define RFI_MREF_BALANCE_LEAST 0.01
 /* Second opinion: a sender as far from the median as most counts 0.31, from 1.5 times as far on nothing; 2 is too mild for a third of the runs that it is
- * for. It is tried when disagreement fell by less than 5 % within half of the longest window, and goes on as long as the disagreement it leaves falls:
- * at all in the first quarter of that window, by 10 % in each one after it, for 16 at most. Then it is not tried again before eight times the age: three
- * times saves some more runs, but honest agents that differ pay 2 dB during a trial. */
+ * for. It is tried when disagreement fell by less than 5 % within half of the longest window, and goes on as long as the disagreement it leaves falls,
+ * in itself and relative to that of all: at all in the first quarter of that window, by 10 % in each one after it, for 16 at most. Then it is not tried again before eight times the age: three
+ * times saves some more runs, but honest agents that differ pay 2 dB in a run with a trial. */
 #define RFI_MREF_OPINION_NONE 1.5
 #define RFI_MREF_OPINION_FAR 4.0 /* distances beyond it are no more disagreement than this */
 #define RFI_MREF_OPINION_STALLED 0.95
@@ -228,8 +228,10 @@ typedef struct rfi_mref_shared {
     double spread[RFI_WINDOWS];     /* H_j: 0 honest noise only .. 1 honest agents differ for good */
     double separation[RFI_WINDOWS]; /* I_j of the split, 0: none was made */
     double together;                /* separation of those who act together over the bound, when last looked at */
-    /* Of the second opinion. Level: mean logarithm of the scale; kept: what it leaves of the disagreement. */
-    double level_sum, level_last, level_before; /* in this look so far, in the last one, in the one before */
+    /* Of the second opinion, as sums over this look so far, and as means over the last one (before: the one before). Level: logarithm of the scale;
+     * near: disagreement of those it leaves, in squared scales; kept: the same relative to that of all. */
+    double level_sum, level_last, level_before;
+    double near_sum, near_last;
     double kept_sum, kept_last;
     int64_t rounds; /* of this look */
     int64_t looks;  /* so far */

@@ -7,6 +7,8 @@
  *
  * If o only leaves out honest senders who differ, kept stays what it is, and the trial ends after two looks. If it leads to the better equilibrium,
  * kept falls from look to look, and when it falls no more the windows have what they need. A look is a quarter of the longest window.
+ * Liars who go farther and farther away let kept fall, too. But they cannot make those near the median agree: their own disagreement,
+ * near = s^2 mean of o_l q_l^2 / sum o, has to fall as fast.
  *
  * Servers ask, agents do not: two-faced senders pull agents into two camps, and leaving out who is far away would drive these apart for good. */
 #include "agg/rules/mref/mref.h"
@@ -15,8 +17,14 @@
 
 enum { SHORTEST_LOOK = 8 };
 
+/* Mean square distances from the median, q at most 4. */
+typedef struct disagreement {
+    double near; /* weighted by the opinion, in squared scales */
+    double kept; /* over the unweighted one */
+} disagreement;
+
 /* Fills the factors of this round; returns what they leave of the disagreement. */
-static double find_opinion(const rfi_mref_round *round, bool counts)
+static disagreement find_opinion(const rfi_mref_round *round, bool counts)
 {
     const rfi_mref_view *view = round->recall;
     double weight = 0;
@@ -31,7 +39,8 @@ static double find_opinion(const rfi_mref_round *round, bool counts)
         view->by_opinion[l] = counts ? opinion : 1;
         view->weight[l] *= view->by_opinion[l];
     }
-    return left / weight / (all / (double)round->n); /* half of the senders have q <= 1, and half q >= 1 */
+    double near = left / weight; /* half of the senders have q <= 1, and half q >= 1 */
+    return (disagreement){.near = near, .kept = near / (all / (double)round->n)};
 }
 
 static bool honest_differ(const rfi_mref_view *view)
@@ -43,14 +52,20 @@ static bool honest_differ(const rfi_mref_view *view)
     return differ;
 }
 
+/* Did those near the median agree more in this look than in the last one, among themselves and relative to all? */
+static bool gains(const rfi_mref_shared *s, double level, disagreement now)
+{
+    double most = s->trial <= RFI_MREF_OPINION_LEAST ? 1 : RFI_MREF_OPINION_GAIN;
+    return now.kept <= most * s->kept_last && now.near <= most * s->near_last * exp(2 * (s->level_last - level));
+}
+
 /* At the end of a look: does the opinion count in the next one? */
-static void decide(const rfi_mref_view *view, double level, double kept)
+static void decide(const rfi_mref_view *view, double level, disagreement now)
 {
     rfi_mref_shared *s = view->shared;
     if (s->trial > 0) {
         s->trial++;
-        bool gains = kept <= (s->trial <= RFI_MREF_OPINION_LEAST ? 1 : RFI_MREF_OPINION_GAIN) * s->kept_last;
-        if (!gains || s->trial > RFI_MREF_OPINION_MOST) {
+        if (!gains(s, level, now) || s->trial > RFI_MREF_OPINION_MOST) {
             s->trial = 0;
             s->pause =
                 view->rounds < INT64_MAX / RFI_MREF_OPINION_PAUSE ? RFI_MREF_OPINION_PAUSE * view->rounds : INT64_MAX;
@@ -66,14 +81,16 @@ static void decide(const rfi_mref_view *view, double level, double kept)
 static void end_look(const rfi_mref_view *view)
 {
     rfi_mref_shared *s = view->shared;
-    double level = s->level_sum / (double)s->rounds;
-    double kept = s->kept_sum / (double)s->rounds;
+    double rounds = (double)s->rounds;
+    double level = s->level_sum / rounds;
+    disagreement now = {.near = s->near_sum / rounds, .kept = s->kept_sum / rounds};
     s->looks++;
-    decide(view, level, kept);
+    decide(view, level, now);
     s->level_before = s->level_last;
     s->level_last = level;
-    s->kept_last = kept;
-    s->level_sum = s->kept_sum = 0;
+    s->near_last = now.near;
+    s->kept_last = now.kept;
+    s->level_sum = s->near_sum = s->kept_sum = 0;
     s->rounds = 0;
 }
 
@@ -83,12 +100,13 @@ void rfi_mref_ask_again(const rfi_mref_round *round, double scale)
     rfi_mref_shared *s = view->shared;
     int64_t part = view->window[RFI_WINDOWS - 1] / RFI_MREF_OPINION_LOOKS;
     bool used = view->self < 0 && !rfi_mref_left_out(round->params, RFI_MREF_OPINION);
-    double kept = find_opinion(round, used && s->trial > 0);
+    disagreement now = find_opinion(round, used && s->trial > 0);
     if (!used) {
         return;
     }
     s->level_sum += log(scale);
-    s->kept_sum += kept;
+    s->near_sum += now.near;
+    s->kept_sum += now.kept;
     s->rounds++;
     if (s->rounds >= (part > SHORTEST_LOOK ? part : SHORTEST_LOOK)) {
         end_look(view);
