@@ -224,7 +224,7 @@ bool rfi_nats_refused(rfi_netlink *base)
 {
     rfi_nats_link *link = (rfi_nats_link *)base;
     (void)pthread_mutex_lock(&link->mutex);
-    bool refused = link->closed && link->revivals >= RFI_NATS_REVIVALS;
+    bool refused = link->closed && link->refusals >= RFI_NATS_REVIVALS;
     (void)pthread_mutex_unlock(&link->mutex);
     return refused;
 }

@@ -49,7 +49,7 @@ typedef struct rfi_nats_link {
     natsOptions *options;
     natsSubscription *answers_from;
     rfi_keys login;
-    pthread_mutex_t mutex; /* of the queues, the flags, revivals and open */
+    pthread_mutex_t mutex; /* of the queues, the flags, refusals, failures and open */
     pthread_cond_t arrived;
     bool woken;  /* a wait is to end */
     bool up;     /* connected since the last poll */
@@ -59,7 +59,8 @@ typedef struct rfi_nats_link {
     double wall_ahead;                   /* of the monotonic clock, in seconds, when last looked at; 0: never */
     unsigned life;                       /* connections so far */
     rfi_nats_life lives[RFI_NATS_LIVES]; /* by number modulo that */
-    int revivals;                        /* since it was last connected */
+    int refusals;                        /* of the login, since it was last connected */
+    int failures;                        /* for other reasons, in a row */
     double revive_at;                    /* not before */
     rfi_nats_counts past;                /* of connections that were given up */
     int open;                            /* subscriptions and the connection that may still call back */
@@ -82,8 +83,8 @@ natsMsg *rfi_nats_pop(rfi_nats_queue *from);
 /* Adds what went through a connection; NULL adds nothing. */
 void rfi_nats_add_counts(natsConnection *connection, rfi_nats_counts *counts);
 
-/* Of link_nats_open.c, for polling. libnats gives a connection up when a login is refused, as it is when the server had no time for it:
- * begins anew, some times. */
+/* Of link_nats_open.c, for polling. libnats gives a connection up when a login fails, also where the server had no time for it: begins anew, for
+ * ever unless the login is refused RFI_NATS_REVIVALS times. */
 void rfi_nats_revive(rfi_nats_link *link);
 
 /* A connection that is lost, or cannot be made, is tried again for ever, after rfi_nats_delay. */

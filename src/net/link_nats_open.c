@@ -50,7 +50,7 @@ static void connected(natsConnection *connection, void *closure)
     (void)connection;
     (void)pthread_mutex_lock(&link->mutex);
     link->up = true;
-    link->revivals = 0;
+    link->refusals = link->failures = 0;
     (void)pthread_cond_signal(&link->arrived);
     (void)pthread_mutex_unlock(&link->mutex);
     if (link->leader) {
@@ -177,12 +177,24 @@ static rfi_nats_life *begin_life(rfi_nats_link *link)
     return life;
 }
 
-static natsStatus connect_and_listen(rfi_nats_link *link)
+/* Connects now and says why not, which libnats keeps to itself once it tries by itself; where nobody listens it does so. */
+static natsStatus connect_now(rfi_nats_link *link)
+{
+    natsStatus s = natsOptions_SetRetryOnFailedConnect(link->options, false, NULL, NULL);
+    s = s == NATS_OK ? natsConnection_Connect(&link->connection, link->options) : s;
+    if (s == NATS_NO_SERVER) {
+        s = natsOptions_SetRetryOnFailedConnect(link->options, true, connected, link);
+        s = s == NATS_OK ? natsConnection_Connect(&link->connection, link->options) : s;
+    }
+    return s;
+}
+
+static natsStatus connect_and_listen(rfi_nats_link *link, bool again)
 {
     char subject[RFI_SUBJECT_TEXT + 2];
     rfi_nats_life *life = begin_life(link);
     natsStatus s = natsOptions_SetClosedCB(link->options, closed, life);
-    s = s == NATS_OK ? natsConnection_Connect(&link->connection, link->options) : s;
+    s = s == NATS_OK ? (again ? connect_now(link) : natsConnection_Connect(&link->connection, link->options)) : s;
     s = s == NATS_NOT_YET_CONNECTED ? NATS_OK : s;
     (void)snprintf(subject, sizeof subject, "%s.>", link->names.inbox);
     if (s == NATS_OK) {
@@ -247,25 +259,41 @@ static bool clock_was_set(rfi_nats_link *link, double now)
     return set;
 }
 
+/* A login that the broker refuses is counted; anything else that may stand in the way of one, such as a broker that is too busy to answer in
+ * time, passes some day, however often it happens. A broker that says nothing holds the caller up for 2 s and is asked more rarely. */
+static void note_revival(rfi_nats_link *link, natsStatus s)
+{
+    static const double most = 5;
+    static const double most_mute = 20;
+    bool refused = s == NATS_CONNECTION_AUTH_FAILED || s == NATS_SSL_ERROR || s == NATS_SECURE_CONNECTION_REQUIRED ||
+                   s == NATS_SECURE_CONNECTION_WANTED;
+    bool there = s == NATS_OK && natsConnection_Status(link->connection) == NATS_CONN_STATUS_CONNECTED;
+    if (there) {
+        connected(link->connection, link);
+    }
+    (void)pthread_mutex_lock(&link->mutex);
+    link->closed = link->closed || s != NATS_OK;
+    link->refusals += refused;
+    link->failures = s == NATS_OK || refused ? 0 : link->failures + 1;
+    double wait =
+        link->failures < 2 ? 1 : ldexp(1, link->failures < RFI_NATS_REVIVALS ? link->failures - 1 : RFI_NATS_REVIVALS);
+    link->revive_at = seconds_of(CLOCK_MONOTONIC) + fmin(wait, s == NATS_TIMEOUT ? most_mute : most);
+    (void)pthread_mutex_unlock(&link->mutex);
+}
+
 void rfi_nats_revive(rfi_nats_link *link)
 {
     double now = seconds_of(CLOCK_MONOTONIC);
     link->stalled = link->stalled || clock_was_set(link, now);
     (void)pthread_mutex_lock(&link->mutex);
-    bool lost = (link->closed && link->revivals < RFI_NATS_REVIVALS) || link->stalled;
+    bool lost = (link->closed && link->refusals < RFI_NATS_REVIVALS) || link->stalled;
     bool due = lost && now >= link->revive_at;
     link->closed = link->closed && !due;
-    link->revivals += due;
-    link->revive_at = due ? now + 1 : link->revive_at;
     (void)pthread_mutex_unlock(&link->mutex);
     if (due) {
         disconnect(link);
         link->stalled = false;
-        bool failed = connect_and_listen(link) != NATS_OK;
-        (void)pthread_mutex_lock(&link->mutex);
-        link->closed = link->closed || failed;
-        link->up = link->up || !failed;
-        (void)pthread_mutex_unlock(&link->mutex);
+        note_revival(link, connect_and_listen(link, true));
     }
 }
 
@@ -314,7 +342,7 @@ reef_status rfi_nats_open(rfi_netlink **link, const reef_context *context, const
     (void)pthread_cond_init(&made->arrived, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     natsStatus s = prepare(made, setup);
-    s = s == NATS_OK ? connect_and_listen(made) : s;
+    s = s == NATS_OK ? connect_and_listen(made, false) : s;
     if (s == NATS_CONNECTION_CLOSED ||
         s == NATS_INVALID_SUBSCRIPTION) { /* given up while this was under way: poll begins anew */
         (void)pthread_mutex_lock(&made->mutex);

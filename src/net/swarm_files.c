@@ -197,13 +197,15 @@ static void add_terms(const rfi_swarm *s, rfi_page *page)
 /* The experiment's name as far as a run can have it; the live page has it as title. */
 static void name_run(const rfi_swarm *s, char run[RFI_RUN_TOKEN + 1])
 {
+    enum { LETTERS = 26 };
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     const char *from = reef_experiment_name(s->experiment);
     size_t used = 0;
     for (; *from && used < RFI_RUN_TOKEN; from++) {
-        char c = *from >= 'A' && *from <= 'Z' ? (char)(*from - 'A' + 'a') : *from;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        if (plain || (used > 0 && run[used - 1] != '-')) { /* one dash for all that cannot be in it */
-            run[used++] = plain ? c : '-';
+        const char *upper = strchr(letters, *from);
+        const char *kept = upper && upper - letters < LETTERS ? upper + LETTERS : upper;
+        if (kept || (used > 0 && run[used - 1] != '-')) { /* one dash for all that cannot be in it */
+            memcpy(run + used++, kept ? kept : "-", 1);
         }
     }
     used -= used > 0 && run[used - 1] == '-';

@@ -73,7 +73,8 @@ static void pause_briefly(void)
 
 static reef_status start_broker(rfi_swarm *s, ptrdiff_t i, reef_error *error)
 {
-    enum { SECONDS = 120, SCHEME = 7 }; /* nats:// */
+    enum { SECONDS = 120, SCHEME = 7 };                  /* nats:// */
+    const double patience = SECONDS + (double)s->agents; /* a stream for each */
     char log[RFI_PATH_SIZE];
     char store[RFI_PATH_SIZE];
     char line[200];
@@ -84,7 +85,10 @@ static reef_status start_broker(rfi_swarm *s, ptrdiff_t i, reef_error *error)
     const char *const words[] = {s->options->program, "broker",           s->run_file, "--store", store,
                                  "--listen",          s->url[i] + SCHEME, NULL};
     s->broker[i] = start(s, log, words);
-    for (double end = rfi_now() + SECONDS; s->broker[i] > 0 && rfi_now() < end;) {
+    for (double end = rfi_now() + patience; s->broker[i] > 0 && rfi_now() < end;) {
+        if (s->options->stop && *s->options->stop) {
+            return rfi_fail(error, REEF_E_ENGINE, "stopped before the broker was ready");
+        }
         if (log_says(log, "ready: ")) {
             return REEF_OK;
         }

@@ -175,7 +175,7 @@ finish_swarm() {
     done
     proof=$(ls keep/state-"$(honest keep | cut -d' ' -f1)"/proof-* | head -1)
     run -0 "$REEF" proof "$proof" --run keep/run.yaml
-    [[ "$output" == *"agent-${proof##*-} of run swarm"* ]]
+    [[ "$output" == *"agent-${proof##*-} of run trial"* ]]
     [[ "$output" == *"valid proof"* ]]
     # a second manifest that is the first, a damaged one, and no proof at all
     { head -c 320 "$proof"; head -c 320 "$proof"; } >twice

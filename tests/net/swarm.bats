@@ -244,6 +244,23 @@ PROGRAM
     run -1 pgrep -P "$swarm"
 }
 
+@test "a swarm is interrupted while its broker starts" {
+    experiment ref "${lms[@]}"
+    printf '#!/bin/sh\nexec sleep 300\n' >mute-server
+    chmod +x mute-server
+    REEF_NATS_SERVER=$PWD/mute-server "$REEF" swarm trial.yaml -o stopped 3>&- 2>lines &
+    swarm=$!
+    for _ in $(seq 100); do
+        if pgrep -P "$swarm" >/dev/null; then break; fi
+        sleep 0.1
+    done
+    kill -TERM "$swarm"
+    code=0
+    wait "$swarm" || code=$?
+    [ "$code" = 1 ]
+    grep -q 'stopped before' lines
+}
+
 @test "an agent goes on where it was; its key and folder are for one process" {
     experiment ref "${lms[@]}"
     "$REEF" swarm trial.yaml -q --no-figures -o done --keep keep

@@ -3,6 +3,7 @@
 #include "net/link_nats.h"
 #include "support/check.h"
 
+#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -224,6 +225,36 @@ static void a_broker_that_is_away_is_tried_ever_more_slowly(void **state)
     CHECK(knocks >= 2 && knocks <= 8, "%d attempts within 5 s", knocks);
 }
 
+/* A broker without time for a login is no broker that refuses it, although libnats gives up both alike: the agent must not end. */
+static void a_busy_broker_is_not_one_that_refuses(void **state)
+{
+    enum { BUSY, FULL, REFUSES, DOORS };
+    static const char *const answers[DOORS] = {"-ERR 'Authentication Timeout'\r\n",
+                                               "-ERR 'maximum connections exceeded'\r\n",
+                                               "-ERR 'Authorization Violation'\r\n"};
+    static const double long_enough = 15; /* where all counted as refusals, it took 9 s */
+    door doors[DOORS];
+    rfi_netlink *links[DOORS];
+    (void)state;
+    for (int i = 0; i < DOORS; i++) {
+        door_open(&doors[i], INT_MAX, answers[i]);
+        links[i] = deaf_link(doors[i].server.port);
+    }
+    double began = now();
+    while (now() < began + HANG_SECONDS && (now() < began + long_enough || !rfi_nats_refused(links[REFUSES]))) {
+        rfi_message message;
+        for (int i = 0; i < DOORS; i++) {
+            (void)links[i]->ops->poll(links[i], &message);
+        }
+        rfi_nats_wait(links[0], 0.1);
+    }
+    for (int i = 0; i < DOORS; i++) {
+        CHECK(rfi_nats_refused(links[i]) == (i == REFUSES), "refused or not: %s", answers[i]);
+        rfi_nats_close(&links[i]);
+        CHECK(door_close(&doors[i]) >= 4, "it is not tried again: %s", answers[i]);
+    }
+}
+
 static void waits_double(void **state)
 {
     (void)state;
@@ -245,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_deaf_broker_holds_nobody_up_for_ever),
         cmocka_unit_test(a_deaf_broker_is_tried_again),
         cmocka_unit_test(a_broker_that_is_away_is_tried_ever_more_slowly),
+        cmocka_unit_test(a_busy_broker_is_not_one_that_refuses),
         cmocka_unit_test(waits_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
