@@ -38,8 +38,8 @@ static __attribute__((noinline)) void redo_groups(mest_work *w, ptrdiff_t at, in
 {
     ptrdiff_t n = w->span->n;
     vec t[SIDE_BY_SIDE];
-    for (int g = 0; g < groups; g++) {
-        t[g] = v_select(again[g], f[g].t, v_set(0));
+    for (int g = 0; g < SIDE_BY_SIDE; g++) {
+        t[g] = g < groups ? v_select(again[g], f[g].t, v_set(0)) : v_set(0);
     }
     try_again(w->columns, n, groups, q, &w->limits, t, f);
     for (int g = 0; g < groups; g++) {
