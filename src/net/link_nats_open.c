@@ -13,12 +13,28 @@
 
 /* ---- what libnats calls, on its thread ---- */
 
+/* Of a message that is too long for a frame nothing is kept but that it came: it waits for its refusal without taking the room of others, and
+ * is counted as one of a wrong length. Takes over the message; NULL if there is no memory. */
+static natsMsg *without_excess(natsMsg *message)
+{
+    natsMsg *empty = NULL;
+    if ((size_t)natsMsg_GetDataLength(message) <= RFI_MANIFEST_BYTES + RFI_INLINE_MAX) {
+        return message;
+    }
+    (void)natsMsg_Create(&empty, natsMsg_GetSubject(message), NULL, NULL, 0);
+    natsMsg_Destroy(message);
+    return empty;
+}
+
 static void from_sender(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
 {
     rfi_nats_source *from = closure;
     (void)connection;
     (void)subscription;
-    rfi_nats_push(from->link, &from->waiting, message, from != &from->link->sources[from->link->count]);
+    message = without_excess(message);
+    if (message) {
+        rfi_nats_push(from->link, &from->waiting, message, from != &from->link->sources[from->link->count]);
+    }
 }
 
 /* Nobody waits for an echo: one a round and witness, looked at together with the next model, or within a second. */
@@ -33,7 +49,10 @@ static void from_speaker(natsConnection *connection, natsSubscription *subscript
     rfi_nats_source *from = closure;
     (void)connection;
     (void)subscription;
-    rfi_nats_push(from->link, &from->said, message, !is_echo(message));
+    message = without_excess(message);
+    if (message) {
+        rfi_nats_push(from->link, &from->said, message, !is_echo(message));
+    }
 }
 
 static void from_inbox(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
