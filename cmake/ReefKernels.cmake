@@ -41,7 +41,7 @@ endif()
 # AddressSanitizer's fake frames are not aligned for vectors of 64 bytes, which gcc keeps in them: loads would fault.
 if(REEF_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL GNU)
   set(sources ${reef_sources})
-  list(FILTER sources INCLUDE REGEX "/kernels/lanes_[^/]*\\.c$")
+  list(FILTER sources INCLUDE REGEX "/kernels/(lanes_[^/]*|[^/]*_avx512_[^/]*)\\.c$")
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS --param=asan-use-after-return=0)
 endif()
 
