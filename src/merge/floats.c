@@ -340,7 +340,7 @@ reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
 static void take_name(rfi_slice name, char *text)
 {
     for (size_t i = 0; i < name.length; i++) {
-        text[i] = name.text[i] ? name.text[i] : '?';
+        text[i] = (char)(name.text[i] ? name.text[i] : '?');
     }
     text[name.length] = '\0';
 }
