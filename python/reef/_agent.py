@@ -226,6 +226,7 @@ class Agent:
         self.state = os.fspath(state) if state is not None else self.key + ".state"
         self._coordinator = coordinator
         self._handle: Optional[c.c_void_p] = None
+        self._left_alone = False  # a round is under way whose result nobody will ask for
         self._process = os.getpid()
         for path in (self.run, self.key):
             if not os.path.exists(path):
@@ -292,12 +293,21 @@ class Agent:
             raise ValueError("the model has NaN or infinite numbers")
         for name, value in metrics.items():
             _call("reef_agent_note", self._handle, name.encode(), float(value))
+        if self._left_alone:
+            self._wait()
+            self._left_alone = False
         _call("reef_agent_begin", self._handle, row.ctypes.data)
         return Pending(self, layout)
 
     def exchange(self, model: Any, **metrics: float) -> tuple[Any, Exchange]:
-        """One round: sends the model to the neighbours and combines theirs with it by the rule of the run. metrics: as for begin."""
-        return self.begin(model, **metrics).result()
+        """One round: sends the model to the neighbours and combines theirs with it by the rule of the run. metrics: as for begin.
+        After Ctrl-C the round ends without the caller, and the next exchange waits for that first."""
+        pending = self.begin(model, **metrics)
+        try:
+            return pending.result()
+        except KeyboardInterrupt:
+            self._left_alone = True
+            raise
 
     def rounds(self, count: int) -> Iterator[int]:
         """Yields round numbers until `count` rounds of this agent are done; after a crash it resumes where the journal ends."""
@@ -399,11 +409,25 @@ def _play(function: Callable[..., Any], k: int, run: str, folder: Path) -> int:
     except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
         answer = {"error": f"{type(error).__name__}: {error}"}
     value = answer.get("value")
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         np.save(folder / f"result-{k}.npy", value)
         answer = {"array": True}
-    (folder / f"result-{k}.json").write_text(json.dumps(answer, default=float))
+    try:
+        text = json.dumps(answer, default=float)
+    except (TypeError, ValueError):
+        answer = {"error": f"it returns a {type(value).__name__} that JSON cannot hold; return numbers, texts, lists or an array"}
+        text = json.dumps(answer)
+    (folder / f"result-{k}.json").write_text(text)
     return 1 if "error" in answer else 0
+
+
+def _ended(processes: list[int]) -> int:
+    """Waits until one of these processes ends. The program's other children are not asked for: they are for somebody else to wait for."""
+    while True:
+        for process in processes:
+            if os.waitpid(process, os.WNOHANG)[0]:
+                return process
+        time.sleep(0.02)
 
 
 def _end(processes: dict[int, int], broker: int) -> None:
@@ -434,7 +458,7 @@ def swarm(function: Callable[..., Any], agents: int = 8, *, count: int, graph: s
             left = {_child(lambda k=k: _play(function, k, run, folder)): k for k in range(agents)}  # type: ignore[misc]
             failed = ""
             while left and not failed:
-                process, _ = os.wait()
+                process = _ended([broker, *left])
                 if process == broker:
                     failed = "the broker has ended"
                 k = left.pop(process, None)

@@ -186,6 +186,40 @@ def test_ctrl_c_ends_a_wait():
     assert reef.swarm(play, agents=3, count=3, rule="mean", malicious=0.2) == ["interrupted", "silent", "silent"]
 
 
+def test_exchange_after_ctrl_c():
+    """Who interrupts an exchange, in a notebook for instance, can go on with the next one."""
+    def play(agent, k):
+        model = agent.join(np.full(2, k, np.float32))
+        if k == 0:
+            def interrupt(*_):
+                raise KeyboardInterrupt
+            signal.signal(signal.SIGALRM, interrupt)
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(KeyboardInterrupt):
+                agent.exchange(model)  # the others take a second
+        else:
+            time.sleep(1)
+            model, _ = agent.exchange(model)
+        model, report = agent.exchange(np.full(2, 10 + k, np.float32))
+        return [report.round, report.combined, float(model[0])]
+
+    assert reef.swarm(play, agents=3, count=2, rule="mean", malicious=0.2) == [[1, True, 11.0]] * 3
+
+
+def test_a_swarm_leaves_other_children_alone():
+    """The exit code of another child of the program is still there for who has started it."""
+    other = subprocess.Popen(["sh", "-c", "exit 7"])
+    time.sleep(0.5)
+    assert reef.swarm(lambda agent, k: k, agents=3, count=2) == [0, 1, 2]
+    assert other.wait() == 7
+
+
+def test_what_cannot_be_returned_is_told():
+    for value, kind in (({1, 2}, "set"), (np.array([{}]), "ndarray")):
+        with pytest.raises(RuntimeError, match=f"agent 0: it returns a {kind} that JSON cannot hold"):
+            reef.swarm(lambda agent, k, value=value: value if k == 0 else time.sleep(60), agents=3, count=2)
+
+
 def test_failures_are_told(tmp_path):
     with pytest.raises(RuntimeError, match="agent 2: ZeroDivisionError"):
         reef.swarm(lambda agent, k: 1 / (k - 2), agents=3, count=3, rule="mean", malicious=0.2)
