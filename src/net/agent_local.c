@@ -147,6 +147,7 @@ static reef_status hello(void *user, const unsigned char *layout, bool *joined, 
     int has = 0;
     reef_status status = begin(d, layout, error);
     while (status == REEF_OK && !ready) {
+        rfi_notify_alive(rfi_now());
         status =
             is_over(d) ? stopped(d, error) : reef_agent_join(d->agent, look_seconds, d->model, &ready, &has, error);
         turn_away(d);
@@ -166,6 +167,7 @@ static reef_status exchange(void *user, uint64_t *round, size_t *report, reef_er
     int done = 0;
     reef_status status = reef_agent_begin(d->agent, d->model, error);
     while (status == REEF_OK && !done) {
+        rfi_notify_alive(rfi_now());
         status = is_over(d) ? stopped(d, error) : reef_agent_wait(d->agent, look_seconds, d->model, &done, error);
         turn_away(d);
     }
@@ -200,7 +202,7 @@ static reef_status clear_place(const struct sockaddr_un *address, reef_error *er
     if (lstat(address->sun_path, &what) != 0) {
         return REEF_OK;
     }
-    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); /* a busy one would have it wait */
     bool stale = S_ISSOCK(what.st_mode) && probe >= 0 &&
                  connect(probe, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
     if (probe >= 0) {
@@ -238,6 +240,7 @@ static bool next_client(door *d)
 {
     d->client = -1;
     while (d->client < 0 && !is_over(d)) {
+        rfi_notify_alive(rfi_now());
         struct pollfd file = {.fd = d->listener, .events = POLLIN};
         if (poll(&file, 1, look_milliseconds) > 0) {
             d->client = accept(d->listener, NULL, NULL);
@@ -326,7 +329,9 @@ reef_status rfi_agent_local(const reef_agent_options *options, reef_error *error
     if (status == REEF_OK) {
         RFI_LOG(&d.setup.log, REEF_LOG_INFO, "listening", RFI_LOG_TEXT("socket", options->socket),
                 RFI_LOG_NUMBER("numbers", host.count), RFI_LOG_NUMBER("memory", d.probe.needs));
+        rfi_notify("READY=1"); /* for clients: neighbours are looked for when the first one comes */
         status = serve(&d, &host, error);
+        rfi_notify("STOPPING=1");
         (void)unlink(options->socket);
     }
     if (d.listener >= 0) {

@@ -238,3 +238,38 @@ PROGRAM
     wait "${started[4]}"
     [ ! -e a.sock ]
 }
+
+# As a service with a watchdog, which would end an agent that is silent: before any client, while one waits for neighbours, at the end.
+@test "a service manager hears that an agent with a socket is ready and alive, whatever it waits for" {
+    network "a b c" "malicious: 0.2"
+    kill "${started[1]}"
+    wait "${started[1]}"
+    cat >listener.py <<'PROGRAM'
+import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("notify")
+while True:
+    print(s.recv(100).decode(), flush=True)
+PROGRAM
+    begin heard python3 listener.py
+    for _ in $(seq 100); do [ -S notify ] || sleep 0.1; done
+    NOTIFY_SOCKET=$PWD/notify WATCHDOG_USEC=60000000 begin again.log "$REEF" agent run.yaml --key a.key --socket a.sock
+    agent=${started[-1]}
+    alive() { grep -c WATCHDOG=1 heard || true; }
+    more_signs() { # than so many, within 20 s
+        for _ in $(seq 200); do
+            if [ "$(alive)" -gt "$1" ]; then return 0; fi
+            sleep 0.1
+        done
+        cat heard
+        return 1
+    }
+    has heard READY=1
+    more_signs 1 # nobody has come yet
+    begin client.log python3 -c 'import sys; sys.path.insert(0, sys.argv[1]); from loop import Agent; Agent("a.sock")' "$examples"
+    has again.log "client: state=connected"
+    more_signs $(($(alive) + 2)) # its neighbours have no clients, so it waits
+    kill -TERM "$agent"
+    wait "$agent"
+    has heard STOPPING=1
+}
