@@ -128,6 +128,14 @@ static void take_up_next(rfi_agent *a)
     rfi_file_free(NULL, &bytes);
 }
 
+/* A process that ended between the two renames of move_files has left the file in force under the name of the one before. */
+static void undo_half_move(const rfi_agent *a)
+{
+    if (access(a->kept_file, F_OK) != 0 && access(a->next_file, F_OK) == 0) {
+        (void)rename(a->past_file, a->kept_file);
+    }
+}
+
 reef_status rfi_epoch_resume(rfi_agent *a, reef_error *error)
 {
     rfi_runfile kept;
@@ -141,6 +149,7 @@ reef_status rfi_epoch_resume(rfi_agent *a, reef_error *error)
         }
     }
     rfi_handout_start(&a->handout, a->malicious_at_least, rfi_now());
+    undo_half_move(a);
     reef_status status =
         access(a->kept_file, F_OK) == 0 ? rfi_runfile_load(NULL, a->kept_file, &kept, error) : REEF_E_FILE;
     if (status == REEF_E_NOMEM) {

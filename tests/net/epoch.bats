@@ -225,3 +225,24 @@ audit_of() { sed -n 's/.*event=run_file_refused cause=\([a-z]*\) .*/\1/p' "a$1.k
     kill -0 "${agent[1]}"
     no_blame
 }
+
+@test "an agent that was killed while it put the files of an epoch in place does not go back to the one before" {
+    start_agent 0
+    await agent-0.log '^start: '
+    kill -TERM "${agent[0]}"
+    wait "${agent[0]}"
+    current=0
+    { cat first.draft; printf '%s\n' 'epoch: 2' 'from: 20'; } >second.draft
+    { cat first.draft; printf '%s\n' 'epoch: 3' 'from: 100000'; } >third.draft
+    "$REEF" keys sign second.draft --key boss.key --after first.yaml --round 0 -o second.yaml
+    "$REEF" keys sign third.draft --key boss.key --after second.yaml --round 30 -o third.yaml
+    # between the two renames: the file in force has the name of the one before, and the next one its own still
+    mv second.yaml a0.key.state/run.before.yaml
+    mv third.yaml a0.key.state/run.next.yaml
+    rm a0.key.state/run.yaml
+    mv agent-0.log agent-0.before
+    start_agent 0
+    await agent-0.log '^start: '
+    grep -q '^run_file_kept: epoch=2 given=1' agent-0.log
+    grep -q '^epoch_known: epoch=3 from=100000' agent-0.log
+}
