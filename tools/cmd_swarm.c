@@ -72,12 +72,18 @@ static const option_row options[] = {
     {'q', "quiet", NULL, "no progress and no summary", VALUE_NONE, NULL},
 };
 
-static int take_number(const char *what, const char *value, double most, double *number)
+static int take_number(const char *what, const char *value, double least, double most, double *number)
 {
     char *end = NULL;
     *number = strtod(value, &end);
-    return end != value && *end == '\0' && *number >= 0 && *number <= most ? EXIT_DONE
-                                                                           : bad_usage(&command_swarm, what, value);
+    return end != value && *end == '\0' && *number >= least && *number <= most ? EXIT_DONE
+                                                                               : bad_usage(&command_swarm, what, value);
+}
+
+/* A whole number from `least` to `most`. */
+static int take_whole(const char *what, const char *value, long least, long most, long *number)
+{
+    return read_whole(value, least, most, number) ? EXIT_DONE : bad_usage(&command_swarm, what, value);
 }
 
 static int add_override(arguments *a, const char *text)
@@ -101,33 +107,34 @@ static int take_count(arguments *a, const char *key, const char *value, char tex
 
 static int take_trouble(arguments *a, int code, const char *value)
 {
-    double number = 0;
+    long number = 0;
     int status = EXIT_DONE;
     switch (code) {
-    case OPT_MALICIOUS:
-        return take_number("--malicious takes a number below 0.5, not", value, 0.4999, &a->swarm.malicious);
+    case OPT_MALICIOUS: /* 0 is the library's word for the default */
+        return take_number("--malicious takes a number above 0 and below 0.5, not", value, 1e-9, 0.4999,
+                           &a->swarm.malicious);
     case OPT_DEADLINE:
-        return take_number("--deadline takes seconds, not", value, 86400, &a->swarm.deadline);
+        return take_number("--deadline takes 0.01 to 86400 seconds, not", value, 0.01, 86400, &a->swarm.deadline);
     case OPT_PORT:
-        status = take_number("--port takes a number up to 65535, not", value, 65535, &number);
+        status = take_whole("--port takes a number up to 65535, not", value, 1, 65535, &number);
         a->swarm.dash_port = (int)number;
         return status;
     case OPT_DROP:
-        return take_number("--drop takes a share up to 0.95, not", value, 0.95, &a->swarm.drop);
+        return take_number("--drop takes a share up to 0.95, not", value, 0, 0.95, &a->swarm.drop);
     case OPT_BROKERS:
-        status = take_number("--brokers takes 1 to 8, not", value, 8, &number);
+        status = take_whole("--brokers takes 1 to 8, not", value, 1, 8, &number);
         a->swarm.brokers = (ptrdiff_t)number;
         return status;
     case OPT_TWO_FACED:
-        return take_number("--two-faced takes a number up to 1e6, not", value, 1e6, &a->swarm.two_faced);
+        return take_number("--two-faced takes a number up to 1e6, not", value, 0, 1e6, &a->swarm.two_faced);
     case OPT_STALE:
-        status = take_number("--stale takes a number up to 2, not", value, 2, &number);
+        status = take_whole("--stale takes 0, 1 or 2, not", value, 0, 2, &number);
         a->swarm.stale = (int)number;
         return status;
     case OPT_LATE:
-        return take_number("--late takes a share up to 1, not", value, 1, &a->swarm.late);
+        return take_number("--late takes a share up to 1, not", value, 0, 1, &a->swarm.late);
     default:
-        status = take_number("--kills takes a number, not", value, 1e6, &number);
+        status = take_whole("--kills takes a whole number, not", value, 0, 1000000, &number);
         a->swarm.kills = (ptrdiff_t)number;
         return status;
     }

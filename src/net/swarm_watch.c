@@ -122,7 +122,15 @@ static reef_status watch_brokers(rfi_swarm *s, reef_error *error)
         }
         left += s->broker[i] > 0;
     }
-    return left > 0 ? REEF_OK : rfi_fail(error, REEF_E_ENGINE, "the broker has ended; its log is in %s", s->folder);
+    if (left > 0) {
+        return REEF_OK;
+    }
+    char log[RFI_PATH_SIZE];
+    char line[200] = ""; /* the folder, and the log with it, may be gone in a moment */
+    if (rfi_swarm_path(s, log, "broker.log", -1)) {
+        last_line(log, line, sizeof line);
+    }
+    return rfi_fail(error, REEF_E_ENGINE, "the broker has ended: %s", line);
 }
 
 static reef_status start_agent(rfi_swarm *s, ptrdiff_t k, reef_error *error)

@@ -283,3 +283,32 @@ PROGRAM
         --coordinator "$("$REEF" keys show mallory.key | cut -d' ' -f1)"
     [[ "$output" == *"another coordinator"* ]]
 }
+
+@test "options that make no sense are refused, not rounded" {
+    experiment ref "${lms[@]}"
+    for option in '--brokers 2.5' '--brokers 0' '--brokers 9' '--stale 1.5' '--kills 0.5' '--kills -1' '--port 80.5' '--port 0' '--malicious 0' \
+        '--malicious 0.5' '--malicious nan' '--deadline 0' '--deadline -1' '--drop 1' '--late 2'; do
+        # shellcheck disable=SC2086
+        run -2 "$REEF" swarm trial.yaml $option
+        [[ "$output" == *"${option%% *} takes"* ]]
+    done
+}
+
+@test "a broker that ends is told of with its last words" {
+    experiment ref "${lms[@]}"
+    sed -i 's/^rounds: .*/rounds: 1000000/' trial.yaml
+    mkdir place
+    TMPDIR=$PWD/place "$REEF" swarm trial.yaml --no-figures -o out 2>told 3>&- &
+    swarm=$!
+    for _ in $(seq 600); do
+        if grep -q 'round' told; then break; fi
+        sleep 0.1
+    done
+    kill -KILL "$(pgrep -P "$swarm" -f ' broker ')"
+    code=0
+    wait "$swarm" || code=$?
+    [ "$code" = 1 ]
+    tail -n 1 told
+    grep -q '^reef swarm: the broker has ended: ready: ' told
+    [ -z "$(ls place)" ]
+}
