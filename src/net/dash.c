@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,8 @@ struct rfi_dash {
     uint64_t last_id;
     uint64_t stride; /* statuses are kept whose turn is a multiple of it */
     uint64_t lost;
-    FILE *record;
+    FILE *record; /* NULL: none, or no more */
+    int unrecorded;
     sender senders[AGENTS_MAX];
 };
 
@@ -275,6 +277,16 @@ static line *make_line(const char *text, size_t size, kind what, uint32_t agent)
     return l;
 }
 
+/* A record with a hole would play back as if nothing had been there: it ends with the first line that finds no room. */
+static void write_down(rfi_dash *d, const char *text, size_t size)
+{
+    errno = 0;
+    if (d->record && (fwrite(text, 1, size, d->record) != size || fputc('\n', d->record) == EOF)) {
+        d->unrecorded = errno ? errno : EIO;
+        d->record = NULL;
+    }
+}
+
 bool rfi_dash_put_line(rfi_dash *d, const char *text, size_t size)
 {
     kind what = KIND_END;
@@ -284,10 +296,7 @@ bool rfi_dash_put_line(rfi_dash *d, const char *text, size_t size)
     }
     line *l = make_line(text, size, what, agent);
     (void)pthread_mutex_lock(&d->lock);
-    if (d->record) {
-        (void)fwrite(text, 1, size, d->record);
-        (void)fputc('\n', d->record);
-    }
+    write_down(d, text, size);
     if (l && what == KIND_RUN) {
         thin_runs(d, l->size);
     }
@@ -300,6 +309,14 @@ bool rfi_dash_put_line(rfi_dash *d, const char *text, size_t size)
     }
     (void)pthread_mutex_unlock(&d->lock);
     return true;
+}
+
+int rfi_dash_unrecorded(rfi_dash *d)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    int why = d->unrecorded;
+    (void)pthread_mutex_unlock(&d->lock);
+    return why;
 }
 
 size_t rfi_dash_bytes(rfi_dash *d)

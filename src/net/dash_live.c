@@ -10,7 +10,7 @@
 
 reef_status rfi_live_open(rfi_live *live, const rfi_live_setup *setup, reef_error *error)
 {
-    *live = (rfi_live){0};
+    *live = (rfi_live){.path = setup->record};
     if (setup->record) {
         live->record = fopen(setup->record, "wxe");
         if (!live->record) {
@@ -29,7 +29,7 @@ reef_status rfi_live_open(rfi_live *live, const rfi_live_setup *setup, reef_erro
         status = rfi_dash_serve(&live->server, live->dash, setup->port, false, error);
     }
     if (status != REEF_OK) {
-        rfi_live_close(live);
+        (void)!rfi_live_close(live, NULL);
     }
     return status;
 }
@@ -49,17 +49,21 @@ int rfi_live_port(const rfi_live *live)
     return live->server ? rfi_dash_port(live->server) : 0;
 }
 
-void rfi_live_close(rfi_live *live)
+reef_status rfi_live_close(rfi_live *live, reef_error *error)
 {
+    const char *path = live->path;
     rfi_watch_close(&live->watch);
     if (live->server) {
         rfi_dash_stop(&live->server);
     }
+    int failed = live->dash ? rfi_dash_unrecorded(live->dash) : 0;
     rfi_dash_destroy(&live->dash);
-    if (live->record) {
-        (void)fclose(live->record);
+    if (live->record && fclose(live->record) != 0 && !failed) {
+        failed = errno;
     }
     *live = (rfi_live){0};
+    return failed ? rfi_fail(error, REEF_E_FILE, "%.200s has only the beginning of the run: %s", path, strerror(failed))
+                  : REEF_OK;
 }
 
 reef_status rfi_dash_live(const reef_dash_options *o, reef_error *error)
@@ -87,6 +91,6 @@ reef_status rfi_dash_live(const reef_dash_options *o, reef_error *error)
                               "every broker refuses this observer's login: do they work by a run file that lists it?");
         }
     }
-    rfi_live_close(&live);
-    return status;
+    reef_status closed = rfi_live_close(&live, status == REEF_OK ? error : NULL);
+    return status == REEF_OK ? closed : status;
 }

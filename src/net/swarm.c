@@ -314,11 +314,11 @@ static reef_status run_swarm(rfi_swarm *s, reef_swarm_outcome *outcome, reef_err
         status = play(s, outcome, error);
     }
     rfi_swarm_end(s);
-    rfi_live_close(&s->live);
+    reef_status closed = rfi_live_close(&s->live, status == REEF_OK ? error : NULL);
     if (!s->options->keep) {
         rfi_swarm_remove(s->folder);
     }
-    return status;
+    return status == REEF_OK ? closed : status;
 }
 
 /* What was not given: F as the placement needs it and at least a third, patience unless something is to go wrong, and time enough for

@@ -1,7 +1,9 @@
 /* Lines of the live page: what is taken, what is kept in bounded memory, and what a reader sees meanwhile. */
 #include "net/dash.h"
+#include "net/dash_live.h"
 #include "support/check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,12 +181,36 @@ static void test_many_epochs(void **state)
     rfi_dash_destroy(&dash);
 }
 
+/* A disk that is full: the run goes on, and is told of in the end. */
+static void test_full_record(void **state)
+{
+    rfi_live live = {.path = "lines.jsonl", .record = fopen("/dev/full", "we")};
+    reef_error error = {REEF_OK, ""};
+    (void)state;
+    assert_non_null(live.record);
+    assert_int_equal(rfi_dash_create(&live.dash, 0, live.record, &error), REEF_OK);
+    assert_int_equal(rfi_dash_unrecorded(live.dash), 0);
+    for (int round = 0; round < 1000; round++) { /* more than a FILE holds back */
+        put_status(live.dash, 0, round);
+    }
+    assert_int_equal(rfi_dash_unrecorded(live.dash), ENOSPC);
+    assert_int_equal(rfi_live_close(&live, &error), REEF_E_FILE);
+    assert_non_null(strstr(error.text, "lines.jsonl has only the beginning of the run"));
+    /* what was held back until the end */
+    live = (rfi_live){.path = "lines.jsonl", .record = fopen("/dev/full", "we")};
+    assert_int_equal(rfi_dash_create(&live.dash, 0, live.record, &error), REEF_OK);
+    put_status(live.dash, 0, 1);
+    assert_int_equal(rfi_live_close(&live, &error), REEF_E_FILE);
+    assert_int_equal(rfi_live_close(&live, &error), REEF_OK); /* a cleared one */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_a_line),    cmocka_unit_test(test_reader_gets_all_in_order),
         cmocka_unit_test(test_memory_is_bounded), cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_too_long),          cmocka_unit_test(test_many_epochs),
+        cmocka_unit_test(test_full_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
