@@ -158,10 +158,11 @@ static enum MHD_Result send_stream(rfi_http *h, struct MHD_Connection *connectio
 static bool is_own_host(const rfi_http *h, const char *host)
 {
     static const char *const names[] = {"127.0.0.1", "localhost"};
+    enum { DEFAULT_PORT = 80 }; /* which browsers leave out */
     char own[32];
     for (size_t i = 0; host && i < sizeof names / sizeof *names; i++) {
         (void)snprintf(own, sizeof own, "%s:%d", names[i], h->port);
-        if (strcmp(host, own) == 0) {
+        if (strcmp(host, own) == 0 || (h->port == DEFAULT_PORT && strcmp(host, names[i]) == 0)) {
             return true;
         }
     }

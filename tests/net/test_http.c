@@ -200,12 +200,31 @@ static void test_port_in_use(void **state)
     rfi_http_stop(&http);
 }
 
+/* Browsers leave out the port where it is that of HTTP. */
+static void test_default_port(void **state)
+{
+    enum { HTTP = 80 };
+    source from = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    rfi_http *http = NULL;
+    const rfi_http_setup setup = {.port = HTTP, .user = &from, .get = get};
+    (void)state;
+    if (rfi_http_start(&http, &setup, NULL) != REEF_OK) {
+        skip(); /* taken, or only for root */
+    }
+    assert_true(answers(http, "GET", "/", "Host: 127.0.0.1\r\nConnection: close\r\n", " 200 "));
+    assert_true(answers(http, "GET", "/", "Host: localhost\r\nConnection: close\r\n", " 200 "));
+    assert_true(answers(http, "GET", "/", NULL, " 200 "));
+    assert_true(answers(http, "GET", "/", "Host: evil.example\r\nConnection: close\r\n", " 403 "));
+    rfi_http_stop(&http);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_answered),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_port_in_use),
+        cmocka_unit_test(test_default_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
