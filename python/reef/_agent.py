@@ -5,6 +5,7 @@ objects here: what comes back are numbers and texts that the library has checked
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
 import ctypes.util
 import hashlib
@@ -226,7 +227,7 @@ class Agent:
         self.state = os.fspath(state) if state is not None else self.key + ".state"
         self._coordinator = coordinator
         self._handle: Optional[c.c_void_p] = None
-        self._left_alone = False  # a round is under way whose result nobody will ask for
+        self._left_alone = False  # a round may be under way whose result nobody will ask for
         self._process = os.getpid()
         for path in (self.run, self.key):
             if not os.path.exists(path):
@@ -294,17 +295,17 @@ class Agent:
         for name, value in metrics.items():
             _call("reef_agent_note", self._handle, name.encode(), float(value))
         if self._left_alone:
-            self._wait()
             self._left_alone = False
+            with contextlib.suppress(ReefError):  # Ctrl-C came before the round began, or what is wrong is told below
+                self._wait()
         _call("reef_agent_begin", self._handle, row.ctypes.data)
         return Pending(self, layout)
 
     def exchange(self, model: Any, **metrics: float) -> tuple[Any, Exchange]:
         """One round: sends the model to the neighbours and combines theirs with it by the rule of the run. metrics: as for begin.
         After Ctrl-C the round ends without the caller, and the next exchange waits for that first."""
-        pending = self.begin(model, **metrics)
         try:
-            return pending.result()
+            return self.begin(model, **metrics).result()
         except KeyboardInterrupt:
             self._left_alone = True
             raise

@@ -189,17 +189,18 @@ def test_ctrl_c_ends_a_wait():
 def test_exchange_after_ctrl_c():
     """Who interrupts an exchange, in a notebook for instance, can go on with the next one."""
     def play(agent, k):
-        model = agent.join(np.full(2, k, np.float32))
+        over = Path(agent.run).parent / "over"
+        signal.alarm(100)  # a test that hangs fails
         if k == 0:
-            def interrupt(*_):
-                raise KeyboardInterrupt
-            signal.signal(signal.SIGALRM, interrupt)
-            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
             with pytest.raises(KeyboardInterrupt):
-                agent.exchange(model)  # the others take a second
+                agent.exchange(np.zeros(2, np.float32))  # nobody else is there yet
+            over.touch()
         else:
-            time.sleep(1)
-            model, _ = agent.exchange(model)
+            while not over.exists():
+                time.sleep(0.02)
+            agent.exchange(np.full(2, k, np.float32))
         model, report = agent.exchange(np.full(2, 10 + k, np.float32))
         return [report.round, report.combined, float(model[0])]
 
