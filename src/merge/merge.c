@@ -312,6 +312,7 @@ static reef_status run(rfi_merge *merge, const char *const *paths, reef_error *e
     if (status != REEF_OK) {
         return status;
     }
+    rfi_merge_warn_of_scales(merge);
     status = rfi_pairs_find(merge, error);
     if (status != REEF_OK) {
         return status;

@@ -116,5 +116,8 @@ reef_status rfi_merge_integers(rfi_merge *merge, reef_error *error)
     }
     merge->report.disputed = atomic_load(&e.disputed);
     merge->report.undecided = atomic_load(&e.undecided);
+    if (status == REEF_OK) {
+        rfi_merge_warn_of_integers(merge);
+    }
     return status;
 }
