@@ -165,7 +165,7 @@ static const option_row options[] = {
      "what mref remembers of the sites from merge to merge; made if it is\nnot there, replaced when the merge is done",
      VALUE_FILE, NULL},
     {OPT_IDS, "ids", "ID,ID,...",
-     "with --state: what each site is called; default: the last part of\nits path, without .safetensors or .npy",
+     "with --state: what each site is called; default: the last part of\nits path, without .safetensors, .npy or .npz",
      VALUE_TEXT, NULL},
     {OPT_SHARD, "shard-size", "SIZE",
      "OUT is a folder with files of at most that much: 5GB, 500MB, ...;\ndefault: as the first MODEL has it",
@@ -326,6 +326,9 @@ static int check_outputs(const request *r)
     if (r->merge.state && (is_stream(r->merge.state) || same_output(r->out, r->merge.state) ||
                            (r->trust && same_output(r->trust, r->merge.state)))) {
         return complain("--state needs a file of its own, not", r->merge.state);
+    }
+    if (r->merge.state && is_stream(r->out)) { /* which may break off after the memory was replaced */
+        return complain("--state goes with a result that is a file or folder, not", r->out);
     }
     if (r->merge.base && !is_stream(r->out) && reef_file_same(r->merge.base, r->out)) {
         return complain("the result would replace what is the base:", r->out);

@@ -147,8 +147,40 @@ static int merge_to_stream(const request *r, reef_merge_report *report, findings
     return code;
 }
 
+/* Where the tables and the memory go: a merge may take an hour, and must not be without a place for them at its end. */
+static int check_places(const request *r)
+{
+    const char *const places[] = {r->trust, r->trust_tensors, r->merge.state};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (places[i] && check_place("aggregate", places[i]) != EXIT_DONE) {
+            return EXIT_FAILED;
+        }
+    }
+    return EXIT_DONE;
+}
+
+/* Tables, once the result is in its place. */
+static int write_tables(const request *r, const reef_merge_report *report, const findings *found)
+{
+    int code = EXIT_DONE;
+    if (r->trust) {
+        code = write_trust(r, report);
+    }
+    if (code == EXIT_DONE && r->trust_tensors) {
+        code = write_tensors(r, &found->tensors);
+    }
+    if (code != EXIT_DONE) {
+        fprintf(stderr, "reef aggregate: the result%s in place; only this table is missing\n",
+                r->merge.state ? " and the memory are" : " is");
+    }
+    return code;
+}
+
 int do_request(const request *r)
 {
+    if (check_places(r) != EXIT_DONE) {
+        return EXIT_FAILED;
+    }
     reef_merge_report report = {.files = calloc((size_t)r->count + 1, sizeof *report.files)};
     if (!report.files) {
         fprintf(stderr, "reef aggregate: no memory for %td files\n", r->count);
@@ -162,11 +194,8 @@ int do_request(const request *r)
     if (code == EXIT_DONE && !r->quiet && !r->json) {
         print_report(r, &report);
     }
-    if (code == EXIT_DONE && r->trust) {
-        code = write_trust(r, &report);
-    }
-    if (code == EXIT_DONE && r->trust_tensors) {
-        code = write_tensors(r, &found.tensors);
+    if (code == EXIT_DONE) {
+        code = write_tables(r, &report, &found);
     }
     if (code == EXIT_DONE && r->trust_tensors && !r->quiet && !r->json) {
         print_by_tensor(r, &found.tensors);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <reef/reef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,6 +52,24 @@ static int complain(const char *who, const char *path, const char *reason)
 {
     fprintf(stderr, "reef %s: %s: cannot write: %s\n", who, printable_path(path), reason);
     return EXIT_FAILED;
+}
+
+int check_place(const char *who, const char *path)
+{
+    char place[4096];
+    struct stat found;
+    bool exists = stat(path, &found) == 0;
+    if (is_stream(path) || (!exists && lstat(path, &found) == 0) || strlen(path) >= sizeof place) {
+        return EXIT_DONE; /* written to as it is; or what a link to nothing leads to, which writing finds out */
+    }
+    if (!exists || !realpath(path, place)) {
+        memcpy(place, path, strlen(path) + 1);
+    }
+    char *slash = strrchr(place, '/');
+    if (slash) {
+        slash[1] = '\0';
+    }
+    return access(slash ? place : ".", W_OK | X_OK) == 0 ? EXIT_DONE : complain(who, path, strerror(errno));
 }
 
 int write_output(const char *who, const char *path, const char *bytes, size_t size)

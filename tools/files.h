@@ -16,6 +16,9 @@ bool is_stream(const char *path);
 /* True if both are the same output. */
 bool same_output(const char *a, const char *b);
 
+/* Whether a file can be made or replaced at this path, as far as its folder tells: before long work, whose result would have no place. EXIT_DONE, or
+ * EXIT_FAILED after a message of the command `who`. */
+int check_place(const char *who, const char *path);
 /* Makes an output hold these bytes: a file in one step, a stream as it is. EXIT_DONE, or EXIT_FAILED after a message of the command `who`. */
 int write_output(const char *who, const char *path, const char *bytes, size_t size);
 /* Copies the file `from` into a stream. As above. */

@@ -35,12 +35,12 @@ static reef_status enrol(rfi_vote *vote, ballot_box *box, const void *const *dat
         }
         box->weights[l] = weight;
         box->ballots[l] = weight > 0 ? data[l] : NULL;
-        vote->total += weight;
         bool better =
             vote->arbiter < 0 || rfi_vote_prefers(trust ? trust[l] : 0, weight, trust ? trust[vote->arbiter] : 0,
                                                   box->weights[vote->arbiter]);
         vote->arbiter = weight > 0 && better ? l : vote->arbiter;
     }
+    vote->total = rfi_vote_scale(box->weights, vote->rows);
     vote->ballots = box->ballots;
     vote->weights = box->weights;
     return vote->arbiter < 0 ? rfi_fail(error, REEF_E_NO_ROWS, "none of the %td rows has a vote", vote->rows) : REEF_OK;

@@ -47,10 +47,13 @@ void rfi_widen_to_f64(rfi_type type, const void *raw, ptrdiff_t count, double *o
     }
 }
 
-/* To nearest; beyond the range of float to infinity. */
+/* To nearest; beyond the range of float to infinity, which begins half a place above its largest number. */
 static float to_single(double number)
 {
-    return fabs(number) > (double)FLT_MAX ? copysignf(INFINITY, number < 0 ? -1.0F : 1.0F) : (float)number;
+    if (!(fabs(number) > (double)FLT_MAX)) {
+        return (float)number;
+    }
+    return copysignf(fabs(number) < 0x1.FFFFFFp127 ? FLT_MAX : INFINITY, number < 0 ? -1.0F : 1.0F);
 }
 
 /* To odd: so that rounding once more, to 16 or 8 bits, is as if done at once. */

@@ -48,6 +48,9 @@ reef_status rfi_merge_open_base(rfi_merge *merge, reef_error *error)
         status =
             rfi_fail(error, REEF_E_FORMAT, "%s: is of another format than the models", rfi_path_show(merge->base.path));
     }
+    if (status == REEF_OK) {
+        status = rfi_merge_check_result(merge, &merge->base, error);
+    }
     for (ptrdiff_t t = 0; status == REEF_OK && t < merge->result.count; t++) {
         status = rfi_type_is_real(merge->list[t].type) ? find_tensor(merge, t, error) : REEF_OK;
     }

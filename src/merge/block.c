@@ -371,7 +371,7 @@ static double limit_of(rfi_type type)
 {
     switch (type) {
     case RFI_F8_E4M3:
-        return 464;
+        return 0x1.D000000000001p8; /* above 464, which is a tie and goes to 448 */
     case RFI_F8_E5M2:
         return 61440;
     case RFI_F16:

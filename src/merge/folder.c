@@ -129,12 +129,11 @@ static reef_status choose(const char *path, const finding *found, const char **n
             shown);
     }
     if (found->inner[0]) {
-        int length = (int)strlen(shown);
-        length -= length > 1 && shown[length - 1] == '/';
-        return rfi_fail(error, REEF_E_FORMAT,
-                        "%s: is a folder without a .safetensors file, but has subfolders with one; give one of those, "
-                        "for instance %.*s/%s",
-                        shown, length, shown, found->inner);
+        return rfi_fail(
+            error, REEF_E_FORMAT,
+            "%s: is a folder without a .safetensors file, but has subfolders with one, such as %s; give one of "
+            "those, or all of them as models",
+            shown, found->inner);
     }
     return rfi_fail(error, REEF_E_FORMAT, "%s: %s", shown,
                     found->pickled

@@ -35,18 +35,18 @@ static reef_status set_aside(rfi_merge *merge, ptrdiff_t file, const reef_error 
 }
 
 /* A folder's files are inputs too. */
-static reef_status check_result(const rfi_model *model, const char *out_path, reef_error *error)
+reef_status rfi_merge_check_result(const rfi_merge *merge, const rfi_model *model, reef_error *error)
 {
     for (ptrdiff_t i = 0; model->folder && i < model->shard_count; i++) {
-        if (reef_file_same(model->shards[i].path, out_path)) {
+        if (reef_file_same(model->shards[i].path, merge->out_path)) {
             return rfi_fail(error, REEF_E_ARG, "%s: is an input; the result goes to a file of its own",
-                            rfi_path_show(out_path));
+                            rfi_path_show(merge->out_path));
         }
     }
     return REEF_OK;
 }
 
-static reef_status open_models(rfi_merge *merge, const char *const *paths, const char *out_path, reef_error *error)
+static reef_status open_models(rfi_merge *merge, const char *const *paths, reef_error *error)
 {
     reef_error reason;
     reef_status status = REEF_OK;
@@ -56,7 +56,7 @@ static reef_status open_models(rfi_merge *merge, const char *const *paths, const
             status = set_aside(merge, i, &reason, error);
         } else {
             like = merge->models[i].only.header ? &merge->models[i] : like;
-            status = check_result(&merge->models[i], out_path, error);
+            status = rfi_merge_check_result(merge, &merge->models[i], error);
         }
     }
     return status;
@@ -265,10 +265,10 @@ static reef_status make_output(rfi_merge *merge, reef_error *error)
     return status;
 }
 
-static reef_status write_output(rfi_merge *merge, const char *path, reef_error *error)
+static reef_status write_output(rfi_merge *merge, reef_error *error)
 {
-    reef_status status =
-        rfi_output_open(merge->context, &merge->out, &merge->result, path, merge->options->shard_size, error);
+    reef_status status = rfi_output_open(merge->context, &merge->out, &merge->result, merge->out_path,
+                                         merge->options->shard_size, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -289,14 +289,14 @@ static reef_status write_output(rfi_merge *merge, const char *path, reef_error *
     return status;
 }
 
-static reef_status run(rfi_merge *merge, const char *const *paths, const char *out_path, reef_error *error)
+static reef_status run(rfi_merge *merge, const char *const *paths, reef_error *error)
 {
     const char *rule = merge->options->rule ? merge->options->rule : "ref";
     reef_status status = reef_agg_create(merge->context, &merge->agg, rule, error);
     if (status != REEF_OK) {
         return status;
     }
-    status = open_models(merge, paths, out_path, error);
+    status = open_models(merge, paths, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -312,6 +312,7 @@ static reef_status run(rfi_merge *merge, const char *const *paths, const char *o
     if (status != REEF_OK) {
         return status;
     }
+    rfi_merge_warn_of_scales(merge);
     status = rfi_pairs_find(merge, error);
     if (status != REEF_OK) {
         return status;
@@ -328,7 +329,7 @@ static reef_status run(rfi_merge *merge, const char *const *paths, const char *o
     if (status != REEF_OK) {
         return status;
     }
-    return write_output(merge, out_path, error);
+    return write_output(merge, error);
 }
 
 /* ---- the report ---- */
@@ -416,7 +417,7 @@ static reef_status check_arguments(const reef_merge_options *options, const char
 reef_status reef_merge_files(reef_context *context, const reef_merge_options *options, const char *const *paths,
                              ptrdiff_t count, const char *out_path, reef_merge_report *report, reef_error *error)
 {
-    rfi_merge merge = {.context = context, .options = options, .files = count};
+    rfi_merge merge = {.context = context, .options = options, .files = count, .out_path = out_path};
     rfi_arena sizes = {0};
     reef_status status = check_arguments(options, paths, count, out_path, error);
     if (status != REEF_OK) {
@@ -439,7 +440,7 @@ reef_status reef_merge_files(reef_context *context, const reef_merge_options *op
     (void)pthread_mutex_init(&merge.lock, NULL);
     merge.allow = (rfi_lenience){.types = options->cast != NULL, .missing = options->common || options->ignore_missing};
     (void)(options->cast && rfi_real_type_named(options->cast, &merge.cast));
-    status = run(&merge, paths, out_path, error);
+    status = run(&merge, paths, error);
     if (report) {
         fill_report(&merge, status, report);
     }

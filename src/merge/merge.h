@@ -4,11 +4,12 @@
  * reference model's data. A segment is handled in parts (stretches of the plan's grain), a part in blocks that fit in the cache.
  *
  * Files: model.c opens a file, header.c reads its header, folder.c opens a folder, compare.c compares, match.c finds each tensor in each file, copies.c finds equal files, merge.c sets up and ends, output.c
- * writes files or a folder, small.c copies what lies beside the weights, pairs.c aggregates LoRA adapters, pair_notes.c warns of them, base.c finds the model that deltas are from, memory.c keeps a state between merges, block.c moves blocks between files and memory, floats.c runs the
+ * writes files or a folder, small.c copies what lies beside the weights, keys.c says in what it differs, quantized.c warns of models that are no floating-point numbers, pairs.c aggregates LoRA adapters, pair_notes.c warns of them, base.c finds the model that deltas are from, memory.c keeps a state between merges, block.c moves blocks between files and memory, floats.c runs the
  * aggregation over them, vote.c decides whole numbers. */
 #ifndef RFI_MERGE_MERGE_H
 #define RFI_MERGE_MERGE_H
 
+#include "io/file.h"
 #include "merge/model.h"
 #include "merge/output.h"
 #include "merge/pairs.h"
@@ -58,6 +59,7 @@ enum { RFI_PLANS = 31 };
 typedef struct rfi_merge {
     reef_context *context;
     const reef_merge_options *options;
+    const char *out_path;
     reef_agg *agg;
     ptrdiff_t files;
     rfi_model *models;      /* files */
@@ -146,6 +148,8 @@ reef_status rfi_merge_go_on(const rfi_merge *merge, reef_error *error);
 /* Tells the caller how far we are; for the calling thread. */
 void rfi_merge_tell(rfi_merge *merge);
 
+/* merge.c: REEF_E_ARG if the result would take the place of a file in this model's folder. */
+reef_status rfi_merge_check_result(const rfi_merge *merge, const rfi_model *model, reef_error *error);
 /* match.c: fills in result and `of`; and releases them. */
 reef_status rfi_merge_match(rfi_merge *merge, reef_error *error);
 void rfi_merge_unmatch(rfi_merge *merge);
@@ -160,6 +164,17 @@ void rfi_merge_close_base(rfi_merge *merge);
 reef_status rfi_merge_find_copies(rfi_merge *merge, reef_error *error);
 /* small.c: what lies beside the weights in a folder. */
 reef_status rfi_merge_small_files(rfi_merge *merge, reef_error *error);
+/* keys.c: the first keys at the top of two JSON objects in which they differ: 'a', 'b', ...; none if one of them is no such object, or large. */
+typedef struct rfi_key_list {
+    ptrdiff_t count;
+    bool scale; /* one is what the products of LoRA factors are scaled by */
+    char text[160];
+    size_t used;
+} rfi_key_list;
+rfi_key_list rfi_differing_keys(const rfi_file *one, const rfi_file *other);
+/* quantized.c: warns where numbers are not what they stand for. */
+void rfi_merge_warn_of_scales(const rfi_merge *merge);
+void rfi_merge_warn_of_integers(const rfi_merge *merge);
 /* memory.c: the state from its file, before the aggregation; and into a new file, which merge.c puts in its place. */
 reef_status rfi_merge_recall(rfi_merge *merge, reef_error *error);
 reef_status rfi_merge_remember(rfi_merge *merge, reef_error *error);

@@ -268,6 +268,13 @@ static bool ends_with(const char *path, const char *end)
     return length >= strlen(end) && strcmp(path + length - strlen(end), end) == 0;
 }
 
+/* A folder, or what can only be the name of one. */
+static bool is_folder_name(const char *path)
+{
+    struct stat about;
+    return ends_with(path, "/") || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
+}
+
 reef_status rfi_output_open(const reef_context *context, rfi_output *out, const rfi_model *model, const char *path,
                             size_t shard_size, reef_error *error)
 {
@@ -276,6 +283,11 @@ reef_status rfi_output_open(const reef_context *context, rfi_output *out, const 
     bool alike = shard_size == 0 && model->folder == out->folder;
     if (model->npy && out->folder) {
         return rfi_fail(error, REEF_E_ARG, "an npy file has one array, which is not written in shards");
+    }
+    if (!out->folder && is_folder_name(path)) {
+        return rfi_fail(error, REEF_E_FILE,
+                        "%s: is a folder, and single files are merged into one file; name a file, or give --shard-size",
+                        rfi_path_show(path));
     }
     if (model->npz && ends_with(path, ".npz")) {
         return rfi_fail(error, REEF_E_ARG, "%s: npz files are read, but not written; the result is a .safetensors file",

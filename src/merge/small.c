@@ -23,6 +23,7 @@ enum { NOTES_MAX = 20 };
 typedef struct copying {
     rfi_merge *merge;
     ptrdiff_t left; /* files and folders that were not copied */
+    bool scales;    /* adapters differ in their scale */
 } copying;
 
 /* Weights in one form or another; those of the result are written anew, the others would be the first site's. */
@@ -59,19 +60,20 @@ static void note(const rfi_merge *merge, char *text)
 /* `what` follows the name of something in a folder that was not copied. */
 static void tell(copying *c, const char *name, const char *what)
 {
-    char text[600];
-    (void)snprintf(text, sizeof text, "%.200s %.350s", name, what);
+    char text[800];
+    (void)snprintf(text, sizeof text, "%.200s %.550s", name, what);
     if (c->left++ < NOTES_MAX) {
         note(c->merge, text);
     }
 }
 
-static void tell_other(copying *c, const char *name, const char *where, bool lacks)
+/* differs: how the file in the folder `where` does. */
+static void tell_other(copying *c, const char *name, const char *where, const char *differs)
 {
-    char what[350];
+    char what[550];
     (void)snprintf(what, sizeof what,
-                   "is not the same everywhere (%.200s has %s) and was not copied; copy the one that you trust",
-                   rfi_path_show(where), lacks ? "none" : "another");
+                   "is not the same everywhere (%.200s %.200s) and was not copied; copy the one that you trust",
+                   rfi_path_show(where), differs);
     tell(c, name, what);
 }
 
@@ -133,6 +135,49 @@ static const rfi_model *find_other(const rfi_merge *merge, const char *name, con
     return NULL;
 }
 
+/* In which keys two files differ, if they are small and JSON. */
+static rfi_key_list compare_keys(const rfi_merge *merge, const rfi_model *model, const char *name, const rfi_file *file)
+{
+    rfi_file theirs;
+    rfi_key_list keys = {0};
+    char *path = join(merge, model->path, name);
+    if (path && rfi_file_read(merge->context, path, (size_t)small_bytes, &theirs, NULL) == REEF_OK) {
+        keys = rfi_differing_keys(file, &theirs);
+        rfi_file_free(merge->context, &theirs);
+    }
+    rfi_release(merge->context, path);
+    return keys;
+}
+
+/* `other` has no such file, or another than the reference's, which is `file`. */
+static void tell_difference(copying *c, const char *name, const rfi_model *other, const rfi_file *file)
+{
+    char differs[200] = "has another";
+    if (!has(c->merge, other, name)) {
+        tell_other(c, name, other->path, "has none");
+        return;
+    }
+    if (c->left < NOTES_MAX) { /* the rest are not told of */
+        rfi_key_list keys = compare_keys(c->merge, other, name, file);
+        if (keys.count > 0) {
+            (void)snprintf(differs, sizeof differs, "differs in %s", keys.text);
+        }
+        c->scales = c->scales || (keys.scale && strcmp(name, "adapter_config.json") == 0);
+    }
+    tell_other(c, name, other->path, differs);
+}
+
+/* PEFT has the scale of products beside the factors. */
+static void warn_of_scale(const copying *c)
+{
+    char text[] =
+        "warning: the sites differ in what adapter_config.json says of the scale: products are aggregated as if all "
+        "had the same; multiply factors by the scale, or train with one lora_alpha";
+    if (c->scales && c->merge->pair_count > 0) {
+        note(c->merge, text);
+    }
+}
+
 /* ---- copying ---- */
 
 static reef_status copy_file(copying *c, const char *name, const char *path, reef_error *error)
@@ -145,7 +190,7 @@ static reef_status copy_file(copying *c, const char *name, const char *path, ree
     }
     const rfi_model *other = find_other(merge, name, &file);
     if (other) {
-        tell_other(c, name, other->path, !has(merge, other, name));
+        tell_difference(c, name, other, &file);
     } else {
         status = rfi_output_add(&merge->out, name, file.bytes, file.size, error);
     }
@@ -299,7 +344,7 @@ static void look_at_one(copying *c, ptrdiff_t row, const char *name)
         }
     }
     if (!has(merge, merge->reference, name)) {
-        tell_other(c, name, merge->reference->path, true);
+        tell_other(c, name, merge->reference->path, "has none");
     }
 }
 
@@ -334,5 +379,6 @@ reef_status rfi_merge_small_files(rfi_merge *merge, reef_error *error)
         status = model_of(merge, l)->folder ? look_into(&c, l, error) : REEF_OK;
     }
     tell_rest(&c);
+    warn_of_scale(&c);
     return status;
 }

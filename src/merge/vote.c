@@ -64,10 +64,10 @@ static reef_status call(election *e, reef_error *error)
 {
     const rfi_merge *merge = e->merge;
     e->vote.arbiter = most_trusted(merge, e->tensor);
-    e->vote.total = 0;
     for (ptrdiff_t l = 0; l < merge->rows; l++) {
-        e->vote.total += votes(merge, l, e->tensor) ? merge->weights[l] : 0;
+        merge->present[l] = votes(merge, l, e->tensor) ? merge->weights[l] : 0;
     }
+    e->vote.total = rfi_vote_scale(merge->present, merge->rows);
     return e->vote.arbiter < 0 ? rfi_fail(error, REEF_E_NO_ROWS, "no file is left") : REEF_OK;
 }
 
@@ -106,7 +106,7 @@ reef_status rfi_merge_integers(rfi_merge *merge, reef_error *error)
 {
     election e = {.merge = merge};
     e.vote = (rfi_vote){.rows = merge->rows,
-                        .weights = merge->weights,
+                        .weights = merge->present,
                         .arbiter_decides = merge->options->integers == REEF_MERGE_TRUSTED};
     reef_status status = rfi_blocks_create(merge, RFI_TILE, error);
     for (e.tensor = 0; status == REEF_OK && e.tensor < merge->result.count; e.tensor++) {
@@ -116,5 +116,8 @@ reef_status rfi_merge_integers(rfi_merge *merge, reef_error *error)
     }
     merge->report.disputed = atomic_load(&e.disputed);
     merge->report.undecided = atomic_load(&e.undecided);
+    if (status == REEF_OK) {
+        rfi_merge_warn_of_integers(merge);
+    }
     return status;
 }

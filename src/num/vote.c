@@ -3,7 +3,28 @@
 #include "num/vote.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
+
+/* Weights below two to this may be summed, as many as there are rows. */
+enum { LARGE = 900 };
+
+double rfi_vote_scale(double *weights, ptrdiff_t rows)
+{
+    double most = 0;
+    double total = 0;
+    int exponent = 0;
+    for (ptrdiff_t l = 0; l < rows; l++) {
+        assert(isfinite(weights[l]) && weights[l] >= 0);
+        most = fmax(most, weights[l]);
+    }
+    (void)frexp(most, &exponent);
+    for (ptrdiff_t l = 0; l < rows; l++) {
+        weights[l] = exponent > LARGE ? ldexp(weights[l], -exponent) : weights[l];
+        total += weights[l];
+    }
+    return total;
+}
 
 static const unsigned char *ballot(const rfi_vote *vote, ptrdiff_t row, ptrdiff_t i)
 {

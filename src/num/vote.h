@@ -23,6 +23,8 @@ typedef struct rfi_turnout {
     long long undecided; /* of which without a majority */
 } rfi_turnout;
 
+/* Scales weights by a power of two if their sum might overflow, and returns the sum. */
+double rfi_vote_scale(double *weights, ptrdiff_t rows);
 /* Decides `count` elements; `out` must not overlap a ballot. */
 rfi_turnout rfi_vote_decide(const rfi_vote *vote, ptrdiff_t count, void *out);
 /* Whether a row rather than another should be the arbiter: higher trust, then weight; of equals the first. */

@@ -184,18 +184,36 @@ reef aggregate: warning: b.st, d.st have the same content: one model with 2 vote
     run -1 --separate-stderr "$REEF" aggregate 1.st 2.st -o nowhere/out.st
     [[ "$stderr" == "reef aggregate: nowhere/out.st: cannot make a file beside it"* ]]
     run -1 --separate-stderr "$REEF" aggregate 1.st 2.st -o .
-    run -1 --separate-stderr "$REEF" aggregate 1.st 2.st -o out.st --trust nowhere/trust.csv
-    [[ "$stderr" == *"reef aggregate: nowhere/trust.csv: cannot make a file beside it"* ]]
+    run -1 --separate-stderr "$REEF" aggregate 1.st 2.st -o nowhere/
+    [[ "$stderr" == "reef aggregate: nowhere/: is a folder, and single files are merged into one file; name a file, or give --shard-size" ]]
     run -1 --separate-stderr "$REEF" aggregate --rule krum:f=2 ?.st -o bad.st
     [[ "$stderr" == *"at most f = 1" ]]
     [ ! -e bad.st ]
     [ -z "$(find . -name '*.tmp')" ]
 }
 
+@test "a table or memory that has no place is told before anything is merged; one that fails later, with what is done" {
+    five
+    : >file
+    for place in nowhere/t file/t; do
+        for option in trust trust-tensors state; do
+            run -1 --separate-stderr "$REEF" aggregate --rule mref ?.st -o out.st "--$option" "$place"
+            [ -z "$output" ]
+            [[ "$stderr" == "reef aggregate: $place: cannot write: No"* ]]
+            [ ! -e out.st ]
+        done
+    done
+    run -1 --separate-stderr "$REEF" aggregate -q --rule mref ?.st -o out.st --state m.bin --trust /dev/full
+    [[ "$stderr" == *"reef aggregate: the result and the memory are in place; only this table is missing" ]]
+    run -1 --separate-stderr "$REEF" aggregate -q ?.st -o out.st --trust-tensors /dev/full
+    [[ "$stderr" == *"reef aggregate: the result is in place; only this table is missing" ]]
+}
+
 @test "wrong usage: exit 2" {
     five
     local -a wrong=("" "1.st" "-o out.st" "--rule nonsense 1.st -o out.st" "--nan maybe 1.st -o out.st"
         "--weights 1 1.st 2.st -o out.st" "--weights 1,2,3 1.st 2.st -o out.st" "--weights a,b 1.st 2.st -o out.st"
+        "--rule mref --state m.bin 1.st 2.st -o -" "--rule mref --state m.bin 1.st 2.st -o /dev/null"
         "--integers mean 1.st -o out.st" "--threads 0 1.st -o out.st" "--memory x 1.st -o out.st" "--what 1.st -o out.st")
     for line in "${wrong[@]}"; do
         # shellcheck disable=SC2086 # words
@@ -204,6 +222,7 @@ reef aggregate: warning: b.st, d.st have the same content: one model with 2 vote
         [[ "$stderr" == *"reef aggregate"* ]]
     done
     [ ! -e out.st ]
+    [ ! -e m.bin ]
 }
 
 @test "--json has everything that is printed, and standard output to itself" {

@@ -2,6 +2,7 @@
 #include "io/precision.h"
 #include "support/check.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -43,6 +44,18 @@ static void rounded_once(void **state)
     assert_true(single[1] == (float)(1 + 0x1p-11) && isinf(single[4]));
 }
 
+/* Infinity begins half a place above the largest float. */
+static void largest_float(void **state)
+{
+    const double half = 0x1.FFFFFFp127;
+    const double numbers[] = {(double)FLT_MAX, nextafter(half, 0), -nextafter(half, 0), half, -half};
+    static const float wanted[] = {FLT_MAX, FLT_MAX, -FLT_MAX, INFINITY, -INFINITY};
+    float single[COUNT(numbers)];
+    (void)state;
+    rfi_narrow_from_f64(RFI_F32, numbers, COUNT(numbers), single);
+    assert_memory_equal(single, wanted, sizeof wanted);
+}
+
 static void long_rows(void **state)
 {
     static double numbers[1000];
@@ -62,6 +75,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_fits_into_double),
         cmocka_unit_test(rounded_once),
+        cmocka_unit_test(largest_float),
         cmocka_unit_test(long_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

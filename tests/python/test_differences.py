@@ -74,6 +74,13 @@ def test_a_type_that_is_too_small(command, tmp_path):
     paths = write(tmp_path, [{"w": np.array([1, 7e4], "f4")}, {"w": np.array([2, 8e4], "f4")}])
     assert not (tmp_path / "out").exists()
     assert merge(command, "--cast", "I64", *paths, "-o", tmp_path / "out").returncode == 2
+    paths = write(tmp_path, [{"w": np.array([464, -464, 448], "f4")}] * 2)  # a tie between 448 and 480, which float8 does not have
+    assert merge(command, "-q", "--cast", "F8_E4M3", *paths, "-o", tmp_path / "out").returncode == 0
+    assert load(tmp_path / "out")["w"] == ("F8_E4M3", (3,), b"\x7e\xfe\x7e")
+    (tmp_path / "out").unlink()
+    paths = write(tmp_path, [{"w": np.nextafter(np.array([464, 464], "f8"), [500, 400])}] * 2)
+    done = merge(command, "-q", "--cast", "F8_E4M3", *paths, "-o", tmp_path / "out")
+    assert done.returncode == 1 and "too large for F8_E4M3" in done.stderr and not (tmp_path / "out").exists()
 
 
 def test_cast_of_npy(command, tmp_path):
@@ -279,3 +286,28 @@ def test_a_model_without_any_of_the_tensors(command, tmp_path):
     assert told[3]["trust"] is None and told[3]["fate"] == "used" and told[0]["trust"] > 0.9
     done = merge(command, *write(tmp_path, [{}, {}]), "-o", tmp_path / "out")
     assert done.returncode == 0 and "warning: the models have no tensors" in done.stderr
+
+
+def test_quantized_models(command, tmp_path):
+    """Integers that stand for weights, and 8-bit numbers with scales, are merged with a warning."""
+    rng = np.random.default_rng(4)
+    def make(seed, size):
+        return {"w.qweight": rng.integers(0, 99 if seed else 2, size=(2, size), dtype=np.int32), "w.scales": np.ones((2, 8), "f4")}
+
+    done = merge(command, "-q", *write(tmp_path, [make(seed, 1 << 18) for seed in range(3)]), "-o", tmp_path / "out")
+    assert done.returncode == 0 and "warning: most of the model is integers" in done.stderr
+    assert merge(command, "-q", *write(tmp_path, [make(seed, 9) for seed in range(3)]), "-o", tmp_path / "out").stderr == ""
+    alike = make(1, 1 << 18)
+    models = [{**alike, "w.scales": np.full((2, 8), seed, "f4")} for seed in range(3)]
+    assert merge(command, "-q", *write(tmp_path, models), "-o", tmp_path / "out").stderr == ""
+    for name, says in [("w.weight_scale_inv", "'w.weight_scale_inv' is a scale of numbers of 8 bits"), ("w.bias", "")]:
+        paths = []
+        for number in range(3):
+            head = {"w.weight": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]},
+                    name: {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}
+            text = json.dumps(head).encode()
+            paths.append(tmp_path / f"{name}{number}")
+            paths[-1].write_bytes(struct.pack("<Q", len(text)) + text + bytes([number, 1, 2, 3]) + np.float32(number + 1).tobytes())
+        for options in [(), ("--cast", "F32")]:
+            done = merge(command, "-q", *options, *paths, "-o", tmp_path / "out")
+            assert done.returncode == 0 and (says in done.stderr if says else done.stderr == ""), done.stderr

@@ -103,6 +103,47 @@ def test_small_files(command, sites):
     assert not (sites / "out" / "pytorch_model.bin").exists()
 
 
+@pytest.mark.parametrize("mine, theirs, says", [
+    ({"a": 1, "_name_or_path": "/home/x", "b": [1, {"c": 2}]}, {"a": 1, "_name_or_path": "/data/y", "b": [1, {"c": 2}]}, "differs in '_name_or_path')"),
+    ({"target_modules": ["q", "v"], "r": 8}, {"r": 8, "target_modules": ["v", "q"], "new": None}, "differs in 'target_modules', 'new')"),
+    ({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}, {}, "differs in 'a', 'b', 'c', ...)"),
+    ({"a\x1b": 1}, {"a\x1b": 2}, "differs in 'a?u001b')"),
+    ([1], [2], "has another)"), ("text", {"a": 1}, "has another)"), ({"a": "x" * 300000}, {"a": 1}, "has another)")])
+def test_keys_that_differ_are_named(command, sites, mine, theirs, says):
+    """A configuration as a rule differs in where it was trained, and the order of what was a set."""
+    for number in range(3):
+        (sites / f"site{number}" / "config.json").write_text(json.dumps(theirs if number == 1 else mine))
+    done = merge(command, "-q", *(sites / f"site{number}" for number in range(3)), "-o", sites / "out")
+    assert done.returncode == 0 and not (sites / "out" / "config.json").exists()
+    assert f"site1 {says} and was not copied; copy the one that you trust\n" in done.stderr.replace("\\", "?"), done.stderr
+
+
+def test_keys_without_end(command, sites):
+    """What is no JSON, or has more keys than anybody looks at, takes no time."""
+    for text in ['{"a": 1, "b', '{"a": }', "{" + ",".join(f'"k{i}": {i}' for i in range(20000)) + "}", "{" + "[" * 200000]:
+        (sites / "site1" / "config.json").write_text(text)
+        (sites / "site0" / "config.json").write_text(text.replace("1", "2"))
+        done = subprocess.run([command, "aggregate", "-q", *(sites / f"site{number}" for number in range(3)), "-o", sites / f"out{len(text)}"],
+                              capture_output=True, text=True, check=False, timeout=20)
+        assert done.returncode == 0 and "config.json is not the same everywhere" in done.stderr, done.stderr
+
+
+def test_scales_of_adapters(command, tmp_path):
+    """PEFT has the scale of the products in the configuration."""
+    rng = np.random.default_rng(1)
+    for number in range(3):
+        folder = tmp_path / f"site{number}"
+        folder.mkdir()
+        save(folder / "adapter_model.safetensors", {"q.lora_A.weight": rng.normal(size=(2, 5)).astype("f4"),
+                                                    "q.lora_B.weight": rng.normal(size=(4, 2)).astype("f4")})
+        (folder / "adapter_config.json").write_text(json.dumps({"r": 2, "lora_alpha": 32 if number == 2 else 16}))
+    folders = sorted(tmp_path.glob("site?"))
+    done = merge(command, "-q", *folders, "-o", tmp_path / "out")
+    assert done.returncode == 0 and "warning: the sites differ in what adapter_config.json says of the scale" in done.stderr
+    assert "site2 differs in 'lora_alpha')" in done.stderr
+    assert "warning" not in merge(command, "-q", *folders[:2], "-o", tmp_path / "alike").stderr
+
+
 def test_what_is_not_copied_is_told(command, sites):
     """Files that only other sites have, subfolders, pipes, and as many names as somebody likes."""
     (sites / "site0" / "config.json").unlink()
@@ -166,7 +207,7 @@ def test_a_folder_of_folders(command, sites):
     (sites / "pipeline" / "unet").mkdir(parents=True)
     save(sites / "pipeline" / "unet" / "model.safetensors", make_model(1))
     done = merge(command, sites / "site0", f"{sites / 'pipeline'}/", "-o", sites / "out")
-    assert done.returncode == 3 and done.stderr.endswith(f"give one of those, for instance {sites / 'pipeline' / 'unet'}\n")
+    assert done.returncode == 3 and done.stderr.endswith("subfolders with one, such as unet; give one of those, or all of them as models\n")
 
 
 def test_names_of_new_shards(command, tmp_path):
@@ -230,6 +271,8 @@ def test_what_is_refused(command, sites):
     (sites / "full" / "precious").write_text("x")
     refuse(command, sites, "that is not empty", code=1, out="full")
     refuse(command, sites, "is an input", code=1, out="site1/model.safetensors")
+    save_folder(sites / "base", make_model(9), [["embed", "layer.0.w", "layer.1.w", "steps"]])
+    refuse(command, sites, "is an input", "--base", sites / "base", code=1, out="base/model.safetensors")
     (sites / "empty").mkdir()
     done = merge(command, "-q", sites / "site0", sites / "empty", "-o", sites / "out")
     assert done.returncode == 3 and "is a folder without a .safetensors file" in done.stderr
@@ -262,7 +305,7 @@ def test_safetensors_package_loads_it(command, sites):
 
 
 def test_transformers_loads_it(command, tmp_path):
-    """Three BERTs, one of them malicious: the merged folder is loaded by from_pretrained, and speaks like the honest ones."""
+    """Five BERTs, one of them malicious: the merged folder is loaded by from_pretrained, and speaks like the honest ones."""
     transformers, torch = need("transformers"), need("torch")
     settings = transformers.BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
     torch.manual_seed(1)

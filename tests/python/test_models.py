@@ -70,6 +70,7 @@ def test_votes_go_by_weight(rng):
     assert reef.aggregate(rows, "mean")["n"] == 2
     assert reef.aggregate(rows, "mean", weights=[3, 1, 1])["n"] == 1
     assert reef.aggregate(rows, "mean", weights=[0, 1, 1])["n"] == 2
+    assert reef.aggregate(rows, "mean", weights=[1e308] * 3)["n"] == 2  # whose sum is no number
 
 
 def test_without_a_majority_the_most_trusted_row_decides(rng):

@@ -101,6 +101,33 @@ def test_what_is_refused_leaves_everything_as_it_was(command, tmp_path):
     assert done.returncode == 3 and "the memory of this rule and model" in done.stderr
 
 
+def test_the_script_of_the_page(command, root, tmp_path):
+    """docs/weekly.md: each week once, whatever fails, and what arrives meanwhile is left for the next."""
+    page = (root / "docs" / "weekly.md").read_text(encoding="utf-8")
+    script = page.split("```sh\n", 1)[1].split("```", 1)[0]
+    assert "cd /srv/merge\n" in script and "$(date +%G-W%V)" in script
+    script = script.replace("/srv/merge", str(tmp_path)).replace("$(date +%G-W%V)", '"$1"')
+    inbox, memory, current = tmp_path / "inbox", tmp_path / "memory.bin", tmp_path / "merged" / "current.safetensors"
+
+    def week(name):
+        return subprocess.run(["sh", "-c", script, "sh", name], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": f"{Path(command).parent}:{os.environ['PATH']}"})
+
+    deliver(inbox, 1)
+    (inbox / "late.safetensors.part").write_text("half of it")
+    assert week("W1").returncode == 0 and [path.name for path in inbox.iterdir()] == ["late.safetensors.part"]
+    first, merged = memory.read_bytes(), current.read_bytes()
+    deliver(inbox, 2)
+    done = week("W1")  # a second time: nothing is merged, and the models stay
+    assert done.returncode == 0 and "already" in done.stdout and memory.read_bytes() == first and len(list(inbox.iterdir())) == 10
+    (tmp_path / "trust" / "W2.csv").write_text("notes")  # in the way of the table: refused before the merge
+    assert week("W2").returncode == 2 and memory.read_bytes() == first and current.read_bytes() == merged
+    (tmp_path / "trust" / "W2.csv").unlink()
+    assert week("W2").returncode == 0 and memory.read_bytes() != first and current.read_bytes() != merged
+    assert len(list((tmp_path / "weeks" / "W2").iterdir())) == 10
+    assert week("W3").returncode == 3 and not (tmp_path / "merged" / "W3.safetensors").exists()
+
+
 def begin(command, folder, out, until):
     """A merge of large models, stopped in the middle: `until` its process and the size of what it writes say so."""
     paths = [folder / f"large{number}.safetensors" for number in range(6)]
