@@ -15,6 +15,8 @@ reef.compat.byzfl               the interface of ByzFL
 reef.flower                     strategies for Flower
 reef.Agent, reef.swarm          agents on a network, around your own training loop
 """
+from typing import Any
+
 from ._agent import Agent, Exchange, Left, swarm
 from ._experiment import Results, run
 from ._kinds import Field, Kind, attacks, kinds, load_plugin, rules
@@ -27,3 +29,12 @@ from ._simulate import Simulation, Step, simulate
 __all__ = ["Agent", "Exchange", "Field", "Kind", "Left", "ReefError", "Report", "Results", "Rule", "Simulation", "State", "Step", "__version__",
            "aggregate", "attacks", "get_threads", "kinds", "load_plugin", "register_problem", "rules",
            "run", "set_threads", "simulate", "swarm"]
+
+
+def __getattr__(name: str) -> Any:
+    """Modules that few need, some with more than numpy, are imported when they are first used: reef.data.digits() after `import reef`."""
+    if name in ("data", "flower", "torch"):
+        from importlib import import_module
+
+        return import_module(f"reef.{name}")
+    raise AttributeError(f"module 'reef' has no attribute {name!r}")

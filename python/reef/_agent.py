@@ -11,6 +11,7 @@ import ctypes.util
 import hashlib
 import json
 import math
+import numbers
 import os
 import secrets
 import signal
@@ -23,7 +24,9 @@ from typing import Any, Callable, Iterator, Optional
 
 import numpy as np
 
+from ._checks import check_callable, whole
 from ._library import ReefError
+from ._rule import Rule
 
 Array = np.ndarray[Any, Any]
 _MISSING, _FRESH, _OLD = range(3)
@@ -399,7 +402,7 @@ def _await_broker(folder: Path, process: int) -> None:
         if os.waitpid(process, os.WNOHANG)[0]:
             break
         time.sleep(0.05)
-    raise OSError("the broker does not start: " + (log.read_text() if log.exists() else "no nats-server?"))
+    raise OSError("the broker does not start: " + (log.read_text().strip() if log.exists() else "is nats-server installed?"))
 
 
 def _play(function: Callable[..., Any], k: int, run: str, folder: Path) -> int:
@@ -447,6 +450,12 @@ def swarm(function: Callable[..., Any], agents: int = 8, *, count: int, graph: s
     count: numbers in a model (float32). malicious: F, the most weight that may be malicious. step: the step size of the agents' learning,
     which sets mref's horizon. Returns what the functions return: arrays, or what JSON can hold. For notebooks and tests.
     """
+    check_callable(function, "function")
+    whole(agents, "agents", 1, 4096)
+    whole(count, "count", 1, (1 << 31) - 1)
+    if not isinstance(malicious, numbers.Real) or not 0 <= malicious < 0.5:
+        raise ValueError(f"malicious is {malicious!r:.40}; it is a share of the weight, at least 0 and below 0.5")
+    Rule(rule)  # raises what is wrong with it, before anything is started
     terms = {"graph": graph, "rule": rule, "malicious": min(malicious, 0.4999), "deadline": f"{deadline}s",
              "strategy": f"diffusion:mu={step}", "largest": 1e30}
     with tempfile.TemporaryDirectory(prefix="reef-swarm-") as name:
@@ -456,7 +465,7 @@ def swarm(function: Callable[..., Any], agents: int = 8, *, count: int, graph: s
         left: dict[int, int] = {}
         try:
             _await_broker(folder, broker)
-            left = {_child(lambda k=k: _play(function, k, run, folder)): k for k in range(agents)}  # type: ignore[misc]
+            left = {_child(lambda k=k: _play(function, k, run, folder)): k for k in range(agents)}
             failed = ""
             while left and not failed:
                 process = _ended([broker, *left])

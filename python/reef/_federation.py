@@ -16,7 +16,8 @@ from typing import Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from ._rows import vote
-from ._rule import Rule, State, aggregate, check_step, rule_of
+from ._checks import step_size
+from ._rule import Rule, State, aggregate, rule_of
 
 Array = np.ndarray[Any, Any]
 Layout = tuple[tuple[str, tuple[int, ...], str], ...]
@@ -170,7 +171,7 @@ def memory_for(rule: Rule, per_array: bool, step: float, path: Union[None, str, 
     if per_array:
         raise ValueError(f"{rule!r} remembers nodes by their whole models; it cannot work per array")
     check_folder("memory", path)
-    if not 0 <= check_step(step) < math.inf:
+    if not 0 <= step_size(step) < math.inf:
         raise ValueError(f"step={step:g}; it must be finite and positive, or 0 if it is unknown")
     memory = Memory(float(step), path)
     if memory.resumed:

@@ -3,10 +3,13 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import numbers
 import os
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Optional, Union
+
+import numpy as np
 
 from ._library import add_plugin, context, lib
 
@@ -121,13 +124,15 @@ def _python_name(name: str) -> str:
     return name + "_" if keyword.iskeyword(name) else name
 
 
-def write_value(value: Value) -> str:
+def write_value(name: str, value: Value) -> str:
     """A value as text in name:key=value."""
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, str)):
+    if isinstance(value, (numbers.Integral, str)):
         return str(value)
-    return repr(float(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
+    raise TypeError(f"{name} is {value!r:.40}; parameters are numbers, booleans or strings")
 
 
 def make_spec(spec: str, parameters: dict[str, Value]) -> str:
@@ -136,7 +141,7 @@ def make_spec(spec: str, parameters: dict[str, Value]) -> str:
         return spec
     last = spec.rsplit("|", 1)[-1]
     names = {name: name[:-1] if keyword.iskeyword(name[:-1]) and name.endswith("_") else name for name in parameters}
-    pairs = ",".join(f"{names[name]}={write_value(value)}" for name, value in parameters.items())
+    pairs = ",".join(f"{names[name]}={write_value(name, value)}" for name, value in parameters.items())
     return spec.rstrip() + (":" if ":" not in last else "," if not last.rstrip().endswith(":") else "") + pairs
 
 

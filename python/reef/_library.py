@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes as c
 import ctypes.util
+import numbers
 import os
 import sys
 import threading
@@ -274,6 +275,8 @@ def set_threads(threads: int) -> None:
     """Threads that aggregations made from now on may use; 0: as many as the processor affinity allows, which is the default.
     Results do not depend on it."""
     global _threads
+    if not isinstance(threads, numbers.Integral):
+        raise TypeError(f"threads is {threads!r:.40}, not a whole number")
     context(threads)
     _threads = threads
 

@@ -27,6 +27,7 @@ from typing import Any, Callable, Mapping, Optional, Union
 import numpy as np
 
 from . import _library
+from ._checks import check_callable
 from ._library import Handle, lib, spelled
 from ._rows import is_tensor
 from ._simulate import Array, Step
@@ -205,5 +206,6 @@ def register_problem(name: str, make: MakeProblem) -> None:
     make(agents=K, seed=S, **parameters) returns an object as described in docs/python.md. Not while experiments are under way."""
     from ._kinds import kinds
 
+    check_callable(make, "make")
     _library.add_problem(ProblemKind(name, make).handle)
     kinds.cache_clear()

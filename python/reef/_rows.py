@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes as c
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Hashable, Optional, Sequence
 
 import numpy as np
@@ -49,7 +49,7 @@ def is_whole_number(array: Any) -> bool:
 def usable(array: Any) -> Optional[str]:
     """None if the library can read it in place, else the reason why not."""
     if type_of(array) is None:
-        return f"numbers of type {array.dtype} are not taken as they are (float32, float64, float16 and bfloat16 are)"
+        return f"numbers of type {array.dtype} cannot be read in place (only float32, float64, float16 and bfloat16 can)"
     if is_tensor(array):
         if array.device.type != "cpu":
             return f"the tensor is on {array.device}, not in the processor's memory"
@@ -192,9 +192,12 @@ def _equal(rows: Sequence[Any]) -> bool:
 
 
 def _same_keys(first: Mapping[Hashable, Any], model: Mapping[Hashable, Any], number: int) -> None:
-    if model.keys() != first.keys():
-        odd = sorted(map(str, model.keys() ^ first.keys()))
-        raise ValueError(f"row {number} does not have the same tensors as row 0: {', '.join(odd[:5])}")
+    if not isinstance(model, Mapping):
+        raise TypeError(f"row {number} is of type {type(model).__name__}, but row 0 is a model of named tensors")
+    lacks, adds = first.keys() - model.keys(), model.keys() - first.keys()
+    if lacks or adds:
+        said = [f"{verb} {', '.join(sorted(map(repr, names))[:3])}" for verb, names in (("it lacks", lacks), ("it also has", adds)) if names]
+        raise ValueError(f"row {number} does not have the same tensors as row 0: {', and '.join(said)}")
 
 
 def _name(key: Hashable) -> str:
@@ -207,14 +210,14 @@ def _alike(rows: list[Any], key: Hashable, copy: bool) -> list[Any]:
     odd = None
     for number, row in enumerate(rows):
         if tuple(row.shape) != shape:
-            raise ValueError(f"row {number}{_name(key)} has the shape {tuple(row.shape)}, row 0 {shape}")
+            raise ValueError(f"row {number}{_name(key)} has the shape {tuple(row.shape)}, but row 0 has {shape}")
         if odd is None and (is_tensor(row) != tensor or row.dtype != dtype):
             odd = number
     if odd is None:
         return rows
     if not copy:
         kind = "" if is_tensor(rows[odd]) == tensor else f" {type(rows[odd]).__name__}"
-        raise TypeError(f"row {odd}{_name(key)} is of type{kind} {rows[odd].dtype}, row 0 {dtype}: all must be alike{_HELP}")
+        raise TypeError(f"row {odd}{_name(key)} is of type{kind} {rows[odd].dtype}, but row 0 is {dtype}: all must have one type{_HELP}")
     return _tensors(rows) if tensor else _arrays(rows)
 
 
@@ -240,10 +243,13 @@ def _array(value: Any, number: int, key: Hashable, copy: bool) -> Any:
     where = f"row {number}{_name(key)}"
     if not is_array(value):
         if hasattr(value, "state_dict"):
-            raise TypeError(f"{where} is a {type(value).__name__}; pass its state_dict()")
+            raise TypeError(f"{where} is of type {type(value).__name__}; pass its state_dict()")
         if not copy:
-            raise TypeError(f"{where} is a {type(value).__name__}, not an array or tensor{_HELP}")
-        value = np.asarray(value)
+            raise TypeError(f"{where} is of type {type(value).__name__}, not an array or tensor{_HELP}")
+        try:
+            value = np.asarray(value)
+        except ValueError:  # lists of different lengths
+            raise ValueError(f"{where} cannot be converted to an array: its parts differ in length") from None
     _check_kind(value, where)
     return value
 
@@ -259,8 +265,14 @@ def _usable(value: Any, number: int, key: Hashable, copy: bool) -> Any:
 
 def split(rows: Any, copy: bool) -> tuple[Batch, str]:
     """The batch, and how the result should look: "array", "dict" or "list"."""
+    if isinstance(rows, Mapping):
+        raise TypeError("rows is one dict; pass a list with one model per participant (list(rows.values()), if its values are the models)")
+    if not isinstance(rows, Iterable) or isinstance(rows, np.ndarray) and not rows.ndim:
+        raise TypeError(f"rows is of type {type(rows).__name__}; pass an array (K, ...) or a list of K arrays or models")
     if not is_array(rows) and not isinstance(rows, (list, tuple)):
         frame = hasattr(rows, "__array__") and not isinstance(rows, np.generic)  # of pandas, for instance
+        if frame and not copy:
+            raise TypeError(f"rows is of type {type(rows).__name__}, not an array or a list of arrays{_HELP}")
         rows = _array(rows, 0, None, copy) if frame else list(rows)
     if len(rows) == 0 if not is_array(rows) else not rows.ndim or len(rows) == 0:
         raise ValueError("there is nothing to aggregate: rows is empty")
@@ -271,8 +283,10 @@ def split(rows: Any, copy: bool) -> tuple[Batch, str]:
         return Batch(list(rows), copy), "dict"
     if isinstance(first, (list, tuple)) and first and is_array(first[0]):
         for number, row in enumerate(rows):
+            if not isinstance(row, (list, tuple)):
+                raise TypeError(f"row {number} is of type {type(row).__name__}, but row 0 is a list of tensors")
             if len(row) != len(first):
-                raise ValueError(f"row {number} has {len(row)} tensors, row 0 {len(first)}")
+                raise ValueError(f"row {number} has {len(row)} tensors, but row 0 has {len(first)}")
         return Batch([dict(enumerate(row)) for row in rows], copy), "list"
     if isinstance(rows, np.ma.MaskedArray):
         _check_kind(rows, "rows")

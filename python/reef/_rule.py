@@ -5,8 +5,6 @@ import ctypes as c
 import hashlib
 import json
 import math
-import numbers
-import operator
 import os
 import tempfile
 import threading
@@ -18,7 +16,7 @@ from typing import Any, Hashable, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _library
+from . import _checks, _library
 from ._kinds import _TRAITS, Value, make_spec
 from ._library import Handle, call, lib, spelled
 from ._rows import Batch, empty_like, is_array, is_tensor, overlap, pointer, size_of, split, type_of, usable
@@ -418,6 +416,8 @@ class Rule:
                  copy: bool = False, state: Optional[State] = None, round: int = 0, self_row: int = -1,
                  ids: Optional[Sequence[Union[int, str]]] = None, step: float = 0) -> Any:
         """Aggregates rows; see reef.aggregate."""
+        if state is not None and not isinstance(state, State):
+            raise TypeError(f"state is {state!r:.40}; pass a reef.State()")
         plain = (type(rows) is np.ndarray and type(round) is int and type(step) in (int, float) and type(self_row) is int
                  and (step, self_row) == (0, -1))
         if plain and weights is None and ids is None and not (report or shares):
@@ -429,21 +429,16 @@ class Rule:
             if quick is not None:
                 return quick
         batch, form = split(rows, copy)
-        step, round, self_row = check_step(step), operator.index(round), operator.index(self_row)
+        step, round, self_row = _checks.step_size(step), _checks.whole(round, "round"), _checks.whole(self_row, "self_row")
         keys = batch.used()
         results: dict[Hashable, Any] = {key: empty_like(batch.columns[key][0]) for key in batch.real}
         if out is not None:
             results[None] = _check_out(out, batch, form)
         if not keys and form == "array":
             raise ValueError("the rows have no floating-point numbers")
-        vector = _check_weights(weights, batch.count)
+        vector = _checks.weight_vector(weights, batch.count)
         disputed = batch.disputed()
-        given = None if ids is None else [i.item() if isinstance(i, np.generic) else i for i in ids]
-        if given is not None and len(given) != batch.count:
-            raise ValueError(f"{len(given)} ids for {batch.count} rows")
-        if given is not None and len(set(given)) < len(given) and "senders" in self.traits:
-            twice = next(name for place, name in enumerate(given) if name in given[:place])
-            raise ValueError(f"two rows have the id {twice!r}: each sender has one row")
+        given = _checks.sender_ids(ids, batch.count, "senders" in self.traits)
         lock: Any = nullcontext() if state is None else state.lock
         with lock:
             told = self._apply(batch, keys, results, vector, report or shares or disputed, shares, state, round, self_row, given,
@@ -497,13 +492,6 @@ def _elect(batch: Batch, weights: Optional[Array], told: Optional[Report]) -> di
     return batch.votes(voting, told.trust if batch.used() else None)
 
 
-def check_step(step: Any) -> float:
-    """Of its type alone; the library checks its range."""
-    if not isinstance(step, numbers.Real):
-        raise TypeError(f"step is {step!r:.40}, not a number")
-    return float(step)
-
-
 def _report_maker(rows: int) -> Any:
     def make(place: Any, *text: Any) -> int:
         status: int = lib.reef_ffi_report(None, place, rows, *text)
@@ -512,21 +500,12 @@ def _report_maker(rows: int) -> Any:
     return make
 
 
-def _check_weights(weights: Any, rows: int) -> Optional[Array]:
-    if weights is None:
-        return None
-    vector = np.ascontiguousarray(weights, dtype=np.float64)
-    if vector.shape != (rows,):
-        raise ValueError(f"weights have the shape {vector.shape}; there are {rows} rows")
-    return vector
-
-
 def _check_out(out: Any, batch: Batch, form: str) -> Any:
     row = batch.columns[next(iter(batch.columns))][0]
     if form != "array":
         raise TypeError("out is for rows that are arrays, not models of several tensors")
     if not is_array(out):
-        raise TypeError(f"out is a {type(out).__name__}, not an array or tensor like a row")
+        raise TypeError(f"out is of type {type(out).__name__}, not an array or tensor like a row")
     if is_tensor(out) != is_tensor(row) or usable(out) or type_of(out) != type_of(row) or tuple(out.shape) != tuple(row.shape):
         raise TypeError(f"out must be contiguous, of type {row.dtype} and shape {tuple(row.shape)}, like a row")
     if not is_tensor(out) and not out.flags.writeable:
@@ -569,7 +548,7 @@ def rule_of(rule: Union[str, Rule], parameters: dict[str, Value]) -> Rule:
             raise TypeError(f"parameters {', '.join(parameters)} go with a rule's name, not with a reef.Rule")
         return rule
     if not isinstance(rule, str):
-        raise TypeError(f"the rule is a {type(rule).__name__}, not a rule string or a reef.Rule")
+        raise TypeError(f"the rule is {rule!r:.40}; pass a rule string such as \"ref\", or a reef.Rule")
     return _cached(make_spec(rule, parameters), _library.get_threads())
 
 

@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterable, Optional, Union
 import numpy as np
 
 from . import _library
+from ._checks import check_callable, malicious_flags, whole
 from ._library import Handle, call, lib, spelled
 from ._rows import is_tensor
 from ._rule import Rule
@@ -136,18 +137,6 @@ class _Gradients:
             into[:] = 0
 
 
-def _malicious(malicious: Union[int, Iterable[int]], agents: int) -> Array:
-    flags = np.zeros(agents, bool)
-    if isinstance(malicious, int):
-        flags[agents - malicious:] = malicious > 0
-        return flags
-    chosen = np.asarray(list(malicious))
-    if chosen.dtype == bool and len(chosen) == agents:
-        return chosen
-    flags[chosen.astype(int)] = True
-    return flags
-
-
 def simulate(grad: Callable[[Array, Step], Any], agents: int, start: Any, *, rounds: int = 100,
              strategy: str = "diffusion:mu=0.1", rule: Union[str, Rule, None] = "mref", graph: Optional[str] = None,
              weights: Optional[str] = None, links: str = "static", attack: Optional[str] = None,
@@ -157,17 +146,19 @@ def simulate(grad: Callable[[Array, Step], Any], agents: int, start: Any, *, rou
 
     grad      grad(models, step) -> gradients. models is (n, M) float32, one row per agent in step.agents; the result has the same
               shape, as an array or a CPU tensor. One call per step for all agents that take it. models is only valid during the call.
-    start     where all agents start: M numbers, or M itself for zeros
+    start     where all agents start: M numbers (an array of another shape is flattened), or M itself for zeros
     strategy  "diffusion:mu=0.1", "federated:mu=0.1,steps=5,fraction=0.5", ...: reef.kinds("strategy")
     rule, attack, graph, weights, links   specs; a graph is needed where agents hear each other, "complete" by default
     malicious     how many (the last ones), which (numbers), or K flags; samples: of each agent, for weights=samples of federated
     metric    metric(models of the honest agents), every `every` rounds and at the end, into history
     """
-    first = np.zeros(start, np.float32) if isinstance(start, int) else np.ascontiguousarray(
-        start.detach().cpu().numpy() if is_tensor(start) else start, dtype=np.float32).reshape(-1)
-    if agents < 1 or rounds < 0 or every < 1:
-        raise ValueError(f"{agents} agents, {rounds} rounds, a metric every {every}: each must be at least 1")
-    flags = _malicious(malicious, agents)
+    agents, rounds, every = whole(agents, "agents", 1), whole(rounds, "rounds", 0), whole(every, "every", 1)
+    seed = whole(seed, "seed", 0, (1 << 64) - 1)
+    check_callable(grad, "grad")
+    if metric is not None:
+        check_callable(metric, "metric")
+    first = _start(start)
+    flags = malicious_flags(malicious, agents)
     callback = _Gradients(grad, len(first))
     server = strategy.split(":")[0] == "federated"
     setup = {"threads": threads, "seed": seed, "graph": graph or (None if server else "complete"), "weights": weights,
@@ -188,6 +179,17 @@ def simulate(grad: Callable[[Array, Step], Any], agents: int, start: Any, *, rou
     result.models, result.counts = run.models(), run.counts()
     result.trust = run.trust(1 if server else agents) if trust else None
     return result
+
+
+def _start(start: Any) -> Array:
+    """The model with which all agents begin."""
+    if isinstance(start, (int, np.integer)):
+        return np.zeros(whole(start, "start", 0), np.float32)
+    with np.errstate(over="ignore"):  # refused below
+        first = np.ascontiguousarray(start.detach().cpu().numpy() if is_tensor(start) else start, dtype=np.float32).reshape(-1)
+    if not np.isfinite(first).all():
+        raise ValueError("start contains NaN or Inf, or numbers that float32 cannot hold")
+    return first
 
 
 def _note(result: Simulation, run: _Run, metric: Callable[[Array], Any], number: int) -> None:

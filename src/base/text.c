@@ -111,6 +111,15 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
+/* Names are compared without regard to case, so that "REF" suggests "ref"; tolower() would depend on the locale. */
+static char lower(char letter)
+{
+    if (letter >= 'A' && letter <= 'Z') {
+        return (char)(letter - 'A' + 'a');
+    }
+    return letter;
+}
+
 /* Three rows of the usual table are enough: swapping neighbours looks two rows back. */
 int rfi_edit_distance(rfi_slice slice, const char *word)
 {
@@ -128,10 +137,10 @@ int rfi_edit_distance(rfi_slice slice, const char *word)
         const int *before = rows[(i + 1) % 3];
         now[0] = (int)i;
         for (size_t j = 1; j <= width; j++) {
-            char a = slice.text[i - 1];
-            char b = word[j - 1];
+            char a = lower(slice.text[i - 1]);
+            char b = lower(word[j - 1]);
             now[j] = least(last[j - 1] + (a != b), least(now[j - 1], last[j]) + 1);
-            if (i > 1 && j > 1 && a == word[j - 2] && slice.text[i - 2] == b) {
+            if (i > 1 && j > 1 && a == lower(word[j - 2]) && lower(slice.text[i - 2]) == b) {
                 now[j] = least(now[j], before[j - 2] + 1);
             }
         }

@@ -27,7 +27,7 @@ bool rfi_is_word(rfi_slice slice);
 /* Cuts slice at the first `mark`: returns what stands before it, and leaves in *rest what follows.
  * *found tells whether there was one; without it everything is returned and *rest is empty. */
 rfi_slice rfi_cut(rfi_slice slice, char mark, rfi_slice *rest, bool *found);
-/* Edit distance between a slice and a word (insert, delete, replace, swap neighbours); large when one is over 32 letters. */
+/* Edit distance between a slice and a word (insert, delete, replace, swap neighbours), ignoring the case of letters; large when one is over 32 letters. */
 int rfi_edit_distance(rfi_slice slice, const char *word);
 /* True if `word` is near enough to `slice` to be suggested; keeps the best seen in *best (start with a large number). */
 bool rfi_is_nearer(rfi_slice slice, const char *word, int *best);

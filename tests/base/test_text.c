@@ -92,7 +92,8 @@ static void edit_distances(void **state)
         int distance;
     } cases[] = {{"", "", 0},          {"a", "", 1},        {"", "abc", 3},
                  {"ref", "ref", 0},    {"krum", "drum", 1}, {"kitten", "sitting", 3},
-                 {"krumm", "krum", 1}, {"flaw", "lawn", 2}};
+                 {"krumm", "krum", 1}, {"flaw", "lawn", 2}, {"REF", "ref", 0},
+                 {"KRMU", "krum", 1}};
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
         assert_int_equal(rfi_edit_distance(slice(cases[i].a), cases[i].b), cases[i].distance);

@@ -221,6 +221,14 @@ def test_what_cannot_be_returned_is_told():
             reef.swarm(lambda agent, k, value=value: value if k == 0 else time.sleep(60), agents=3, count=2)
 
 
+@pytest.mark.parametrize("arguments, error", [
+    ({"agents": 0}, "agents is 0"), ({"count": 2.5}, "count is 2.5"), ({"malicious": 0.5}, "malicious is 0.5"), ({"malicious": "1/3"}, "malicious"),
+    ({"rule": "refx"}, "did you mean 'ref'"), ({"function": None}, "not a function")])
+def test_arguments_of_a_swarm(arguments, error):
+    with pytest.raises((ValueError, TypeError), match=error):
+        reef.swarm(**{"function": lambda agent, k: None, "agents": 3, "count": 3, **arguments})
+
+
 def test_failures_are_told(tmp_path):
     with pytest.raises(RuntimeError, match="agent 2: ZeroDivisionError"):
         reef.swarm(lambda agent, k: 1 / (k - 2), agents=3, count=3, rule="mean", malicious=0.2)

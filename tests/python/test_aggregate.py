@@ -1,6 +1,7 @@
 """reef.aggregate on arrays and lists of arrays: results, what is refused, what is reported."""
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -106,10 +107,14 @@ def test_numbers_as_rows():
 @pytest.mark.parametrize("rows, says", [
     ([], "nothing to aggregate"),
     (np.empty((0, 3)), "nothing to aggregate"),
-    (np.float64(3), "iterable|no row"),
+    (np.float64(3), "rows is of type float64"),
     (np.empty((3, 0)), "no floating-point numbers"),
     ([np.ones(3), np.ones(4)], "row 1 has the shape"),
-    ([{"a": np.ones(3)}, {"b": np.ones(3)}], "row 1 does not have the same tensors"),
+    ([{"a": np.ones(3)}, {"b": np.ones(3)}], "row 1 does not have the same tensors as row 0: it lacks 'a', and it also has 'b'"),
+    ([{"a": np.ones(3)}, None], "row 1 is of type NoneType"),
+    ([[np.ones(3)], None], "row 1 is of type NoneType"),
+    ({"ann": np.ones(3), "bob": np.ones(3)}, "rows is one dict"),
+    (None, "rows is of type NoneType"), (3, "rows is of type int"),
     ([{}, {}], "no tensors"),
     ([[np.ones(3)], [np.ones(3), np.ones(2)]], "row 1 has 2 tensors"),
 ])
@@ -154,6 +159,40 @@ def test_bad_weights(rng, weights, error):
         reef.aggregate(rng.normal(size=(4, 3)), "mean", weights)
 
 
+@pytest.mark.parametrize("weights", ["abc", {0: 1}, ["1"] * 4, [None] * 4, [[1], [2, 3], 4, 5]])
+def test_what_are_no_weights(rng, weights):
+    with pytest.raises(TypeError, match="pass one number per row"):
+        reef.aggregate(rng.normal(size=(4, 3)), "mean", weights)
+
+
+@pytest.mark.parametrize("arguments, says", [
+    ({"efficiency": None}, "efficiency is None; parameters are numbers"), ({"wieghts": [1] * 4}, "wieghts is .1, 1"),
+    ({"state": {}}, "pass a reef.State"), ({"state": reef.State}, "pass a reef.State"), ({"state": "memory.reef"}, "pass a reef.State"),
+    ({"ids": "abcd"}, "one integer or string per row"), ({"ids": 4}, "one integer or string per row"), ({"ids": [[1]] * 4}, "is .1."),
+    ({"round": 1.5}, "round is 1.5"), ({"self_row": None}, "self_row is None"), ({"step": "a"}, "step is 'a'")])
+def test_arguments_of_wrong_types(rng, arguments, says):
+    with pytest.raises(TypeError, match=says):
+        reef.aggregate(rng.normal(size=(4, 3)), "ref", **arguments)
+
+
+def test_numbers_of_numpy_are_parameters(rng):
+    x = rng.normal(size=(7, 3))
+    assert np.array_equal(reef.aggregate(x, "trimmed", f=np.int64(2)), reef.aggregate(x, "trimmed:f=2"))
+    assert np.array_equal(reef.aggregate(x, "ref", efficiency=np.float32(0.5)), reef.aggregate(x, "ref:efficiency=0.5"))
+    assert np.array_equal(reef.aggregate(x, "trimmed:f=2", keep_self=np.bool_(False)), reef.aggregate(x, "trimmed:f=2,keep_self=false"))
+
+
+def test_names_are_suggested_whatever_their_case(rng):
+    with pytest.raises(reef.ReefError, match="did you mean 'ref'"):
+        reef.aggregate(rng.normal(size=(4, 3)), "REF")
+
+
+@pytest.mark.parametrize("threads", ["two", 1.5, None])
+def test_what_is_no_number_of_threads(threads):
+    with pytest.raises(TypeError, match="not a whole number"):
+        reef.set_threads(threads)
+
+
 def test_errors_say_what_is_wrong(rng):
     with pytest.raises(reef.ReefError, match="did you mean 'ref'") as caught:
         reef.aggregate(rng.normal(size=(4, 3)), "reff")
@@ -164,7 +203,7 @@ def test_errors_say_what_is_wrong(rng):
 
 @pytest.mark.parametrize("rule", [None, 3, b"ref", ["ref"]])
 def test_what_is_no_rule(rng, rule):
-    with pytest.raises(TypeError, match=f"the rule is a {type(rule).__name__}, not a rule string or a reef.Rule"):
+    with pytest.raises(TypeError, match=re.escape(f"the rule is {rule!r}; pass a rule string")):
         reef.aggregate(rng.normal(size=(4, 3)), rule)
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import gzip
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -21,6 +23,12 @@ def write_mnist(folder, rng, sizes=(40, 20), side=5):
         with gzip.open(folder / f"{part}-labels-idx1-ubyte.gz", "wb") as file:
             file.write(idx(labels))
     return images
+
+
+def test_the_module_comes_with_the_package():
+    """In a process of its own, in which nothing has imported them."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; import reef; assert reef.data.digits and not hasattr(reef, 'nothing')"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_digits():

@@ -197,6 +197,11 @@ def _source(root: Path) -> str:
     return text[text.index("class Points:"):text.index("@pytest.fixture")]
 
 
+def test_what_is_no_class_is_not_registered():
+    with pytest.raises(TypeError, match="make is 3, not a function"):
+        reef.register_problem("three", 3)
+
+
 def test_registered_by_name(root, tmp_path, yaml):
     """In an interpreter of its own, since what is registered stays."""
     program = f"""

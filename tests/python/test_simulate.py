@@ -76,13 +76,29 @@ def test_errors_come_out():
 
 
 @pytest.mark.parametrize("arguments, error", [
-    ({"agents": 0}, "at least 1"), ({"rounds": -1}, "at least 1"), ({"start": 0}, "at least one number"),
+    ({"agents": 0}, "at least 1"), ({"rounds": -1}, "at least 0"), ({"start": 0}, "at least one number"),
     ({"strategy": "difusion"}, "did you mean 'diffusion'"), ({"graph": "rin"}, "did you mean 'ring'"),
     ({"attack": "additve"}, "did you mean 'additive'"), ({"malicious": 4}, "all 4 agents are malicious"), ({"samples": [1, 2]}, "samples"),
     ({"rule": None}, "needs a rule"), ({"weights": "none"}, "none")])
 def test_wrong_setups(arguments, error):
     with pytest.raises((ValueError, reef.ReefError), match=error):
         reef.simulate(pull, **{"agents": 4, "start": 3, **arguments})
+
+
+@pytest.mark.parametrize("arguments, error", [
+    ({"agents": 2.5}, "agents is 2.5"), ({"agents": "six"}, "agents is 'six'"), ({"rounds": 1.5}, "rounds is 1.5"),
+    ({"malicious": 0.3}, "malicious is 0.3"), ({"malicious": "30%"}, "malicious is '30%'"), ({"malicious": 5}, "from 0 to 4"),
+    ({"malicious": -1}, "from 0 to 4"), ({"malicious": [4]}, "from 0 to 3"), ({"malicious": [-1]}, "from 0 to 3"),
+    ({"seed": -1}, "seed is -1"), ({"seed": "a"}, "seed is 'a'"), ({"start": [1, np.nan]}, "NaN"), ({"start": [1e300]}, "float32"),
+    ({"metric": "msd"}, "metric is 'msd', not a function")])
+def test_arguments_that_are_none(arguments, error):
+    with pytest.raises((ValueError, TypeError), match=error):
+        reef.simulate(pull, **{"agents": 4, "start": 3, **arguments})
+
+
+def test_malicious_agents_in_every_form():
+    for malicious in (2, np.int64(2), [2, 3], np.array([2, 3]), [False, False, True, True], np.array([0, 0, 1, 1], bool)):
+        assert reef.simulate(pull, 4, 3, rounds=1, malicious=malicious, attack="zero").malicious.tolist() == [False, False, True, True]
 
 
 def test_graph_and_links():
