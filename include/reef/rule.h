@@ -189,8 +189,9 @@ typedef struct reef_recall {
     double *number; /* number_count: what the rule reports about the round; 0 at first */
     void *work;     /* scratch, aligned to 64 bytes; what `weigh` leaves in it `commit` finds */
     bool idle;      /* set by the rule: there was nothing to learn, the memory stays as it is */
-    struct reef_senders *memory; /* the library's; NULL: nothing is remembered */
-    const ptrdiff_t *place;      /* the library's */
+    struct reef_senders *memory;        /* the library's; NULL: nothing is remembered */
+    const ptrdiff_t *place;             /* the library's */
+    const struct reef_kernels *kernels; /* the library's own vector code for doubles; NULL: none */
 } reef_recall;
 
 /* The four below: recall is not NULL. Vector number `vector` of the sender of a row; zeros if it is new. */

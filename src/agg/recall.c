@@ -41,6 +41,7 @@ reef_status rfi_recall_describe(reef_plan *plan, reef_error *error)
     }
     recall->numbers = recall->sizes.numbers;
     recall->full = recall->numbers == plan->total;
+    recall->seen.kernels = plan->kernels ? rfi_kernels_find(false) : NULL;
     recall->sketches = plan->kernels && !recall->full && recall->numbers == RFI_SKETCH_GROUP;
     recall->chunk = RFI_GRAM_CHUNK;
     while (recall->chunk > RFI_CHUNK && recall->chunk * plan->rows > CHUNK_BYTES / (ptrdiff_t)sizeof(double)) {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = RFI_MREF_AXIS_STEPS };
+enum { STEPS = RFI_MREF_SPLIT_STEPS }; /* at most */
 enum { PURPOSE_AXIS = 0x61786973 };
 
 /* T = V' A V: alpha on the diagonal, beta beside it. */
@@ -15,6 +15,26 @@ typedef struct tridiagonal {
     double alpha[STEPS], beta[STEPS];
 } tridiagonal;
 
+/* Four sums side by side, whatever the machine. */
+static double product(const double *x, const double *y, ptrdiff_t count)
+{
+    double a = 0;
+    double b = 0;
+    double c = 0;
+    double d = 0;
+    ptrdiff_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        a += x[i] * y[i];
+        b += x[i + 1] * y[i + 1];
+        c += x[i + 2] * y[i + 2];
+        d += x[i + 3] * y[i + 3];
+    }
+    a += i < count ? x[i] * y[i] : 0;
+    b += i + 1 < count ? x[i + 1] * y[i + 1] : 0;
+    c += i + 2 < count ? x[i + 2] * y[i + 2] : 0;
+    return (a + c) + (b + d);
+}
+
 /* A start that is orthogonal to nothing likely: numbers from 1/2 to 3/2 with signs, by a hash. */
 static void start(double *v, ptrdiff_t q)
 {
@@ -22,7 +42,7 @@ static void start(double *v, ptrdiff_t q)
         uint64_t x = rfi_rng_key((uint64_t)i, PURPOSE_AXIS);
         v[i] = (0.5 + (double)(x >> 11) * 0x1p-53) * (x & 1 ? 1 : -1);
     }
-    double length = sqrt(rfi_mref_product(v, v, q));
+    double length = sqrt(product(v, v, q));
     for (ptrdiff_t i = 0; i < q; i++) {
         v[i] /= length;
     }
@@ -32,28 +52,28 @@ static void start(double *v, ptrdiff_t q)
 static void orthogonalise(const double *basis, ptrdiff_t count, ptrdiff_t q, double *w)
 {
     for (ptrdiff_t s = 0; s < count; s++) {
-        double along = rfi_mref_product(basis + s * q, w, q);
+        double along = product(basis + s * q, w, q);
         for (ptrdiff_t i = 0; i < q; i++) {
             w[i] -= along * basis[s * q + i];
         }
     }
 }
 
-static tridiagonal reduce(const double *a, ptrdiff_t q, double *basis)
+static tridiagonal reduce(const double *a, ptrdiff_t q, int steps, double *basis)
 {
     tridiagonal t = {.size = 0};
-    ptrdiff_t most = q < STEPS ? q : STEPS;
+    ptrdiff_t most = q < steps ? q : steps;
     start(basis, q);
     while (t.size < most) {
         const double *v = basis + t.size * q;
         double *w = basis + (t.size + 1) * q;
         for (ptrdiff_t i = 0; i < q; i++) {
-            w[i] = rfi_mref_product(a + i * q, v, q);
+            w[i] = product(a + i * q, v, q);
         }
-        double size = sqrt(rfi_mref_product(w, w, q));
-        t.alpha[t.size] = rfi_mref_product(w, v, q);
+        double size = sqrt(product(w, w, q));
+        t.alpha[t.size] = product(w, v, q);
         orthogonalise(basis, t.size + 1, q, w);
-        double beta = sqrt(rfi_mref_product(w, w, q));
+        double beta = sqrt(product(w, w, q));
         t.beta[t.size++] = beta;
         if (!(beta > 1e-12 * size)) {
             break;
@@ -128,12 +148,16 @@ static void invert(const tridiagonal *t, const double *d, double *y)
     }
 }
 
-double rfi_mref_first_vector(const double *a, ptrdiff_t q, double *vector, double *room)
+double rfi_mref_first_vector(const double *a, ptrdiff_t q, int steps, double *vector, double *room)
 {
     double d[STEPS];
     double y[STEPS];
-    tridiagonal t = reduce(a, q, room);
+    tridiagonal t = reduce(a, q, steps, room);
     double lambda = bisect(&t, d);
+    if (!(lambda > 0)) { /* no more than rounding: nothing to divide by */
+        memcpy(vector, room, (size_t)q * sizeof *vector);
+        return 0;
+    }
     invert(&t, d, y);
     memset(vector, 0, (size_t)q * sizeof *vector);
     for (ptrdiff_t s = 0; s < t.size; s++) {

@@ -15,8 +15,9 @@ static double count_copies(const rfi_mref_round *round, const double *beta, ptrd
     const double *distance = round->recall->matrix + l * round->n;
     double count = 1;
     for (ptrdiff_t k = 0; k < round->n; k++) {
-        double likeness = rfi_mref_flat(distance[k], RFI_MREF_COPY_FULL * bound, bound);
-        count += k == l ? 0 : beta[k] * likeness;
+        if (k != l && distance[k] < bound) { /* hardly ever */
+            count += beta[k] * rfi_mref_flat(distance[k], RFI_MREF_COPY_FULL * bound, bound);
+        }
     }
     return count;
 }

@@ -1,5 +1,6 @@
 /* MREF: what is remembered. Per sender a trace and its averages over three windows, per receiver spread and separation of these. */
 #include "agg/rules/mref/mref.h"
+#include "num/kernels/kernels.h"
 
 #include <math.h>
 
@@ -17,10 +18,10 @@ ptrdiff_t rfi_mref_numbers(const rfi_mref_params *p, ptrdiff_t length)
 
 /* ---- scratch ---- */
 
-/* The distances of a sample, or two matrices of that size; or the correlations of those looked at together, and room for their first vector. */
+/* The distances of a sample, or its Gram matrix; or the correlations of those looked at together; and room for the first vector. */
 static ptrdiff_t matrix_size(ptrdiff_t sample, ptrdiff_t look)
 {
-    ptrdiff_t of_sample = 2 * sample * sample;
+    ptrdiff_t of_sample = (sample + RFI_MREF_SPLIT_STEPS + 1) * sample;
     ptrdiff_t of_look = (look + RFI_MREF_AXIS_STEPS + 1) * look;
     return of_sample > of_look ? of_sample : of_look;
 }
@@ -40,8 +41,8 @@ static rfi_mref_view *lay_out(rfi_arena *arena, ptrdiff_t n, ptrdiff_t numbers)
     rfi_mref_view *v = view ? view : &measured;
     ptrdiff_t sample = n < RFI_MREF_SAMPLE ? n : RFI_MREF_SAMPLE;
     ptrdiff_t look = rfi_mref_look_rows(n);
-    *v = (rfi_mref_view){.n = n, .numbers = numbers};
-    v->average = rfi_arena_take(arena, n, numbers, sizeof(double));
+    *v = (rfi_mref_view){.n = n, .numbers = numbers, .width = (numbers + 3) / 4 * 4};
+    v->average = rfi_arena_take(arena, n, v->width, sizeof(double));
     v->clip = rfi_arena_take(arena, n, 1, sizeof(double));
     v->gate = rfi_arena_take(arena, n, 1, sizeof(double));
     v->weight = rfi_arena_take(arena, n, 1, sizeof(double));
@@ -51,11 +52,14 @@ static rfi_mref_view *lay_out(rfi_arena *arena, ptrdiff_t n, ptrdiff_t numbers)
     v->by_age = rfi_arena_take(arena, n, 1, sizeof(double));
     v->by_opinion = rfi_arena_take(arena, n, 1, sizeof(double));
     v->matrix = rfi_arena_take(arena, matrix_size(sample, look), 1, sizeof(double));
+    v->sample_rows = rfi_arena_take(arena, sample, 1, sizeof *v->sample_rows);
+    v->sample_scratch = rfi_arena_take(arena, 1, 1, RFI_SPAN_SCRATCH(sample));
+    v->sample_hard = rfi_arena_take(arena, RFI_SPAN_MAX, 1, sizeof(int32_t));
     v->look_raw = rfi_arena_take(arena, RFI_MREF_BLOCK, 1, sizeof(double));
     v->look_vector = rfi_arena_take(arena, look, 1, sizeof(double));
     v->look_index = rfi_arena_take(arena, look, 3, sizeof(ptrdiff_t));
     v->look_goes = rfi_arena_take(arena, look, 1, sizeof(bool));
-    v->line = rfi_arena_take(arena, 3, numbers, sizeof(double));
+    v->line = rfi_arena_take(arena, 3, v->width, sizeof(double));
     v->index = rfi_arena_take(arena, n, 3, sizeof(ptrdiff_t));
     return view;
 }

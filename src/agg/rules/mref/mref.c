@@ -135,23 +135,6 @@ double rfi_mref_vote(const rfi_mref_view *view, const double *x, double *spare)
     return fmax(by_heads, half ? (x[order[i]] + x[order[i + 1]]) / 2 : x[order[i]]);
 }
 
-double rfi_mref_distance(const double *x, const double *y, ptrdiff_t count)
-{
-    double part[4] = {0, 0, 0, 0};
-    ptrdiff_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        for (int k = 0; k < 4; k++) {
-            double d = x[i + k] - y[i + k];
-            part[k] += d * d;
-        }
-    }
-    for (; i < count; i++) {
-        double d = x[i] - y[i];
-        part[i % 4] += d * d;
-    }
-    return sqrt((part[0] + part[2]) + (part[1] + part[3]));
-}
-
 /* ---- the aggregation ---- */
 
 /* Median distance of the rows from their median; fails if most are out of reach. */

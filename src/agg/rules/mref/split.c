@@ -4,8 +4,7 @@
  *   I = |mean_1 - mean_2| / pooled deviation;   the smaller group gets flat(I; u, 1.3 u)
  *   u = 5 + 25 / n;   3 + 35 / n where honest agents differ for good (H = 1); between for H between;   16 / t times that for a typical age t < 16
  *
- * The axis comes from the smaller of two Gram matrices (senders or numbers), by squaring it until its first eigenvector is all that is
- * left; among many senders from a sample of them. */
+ * The axis is the first eigenvector of the smaller of two Gram matrices (senders or numbers); among many senders of that of a sample of them. */
 #include "agg/rules/mref/mref.h"
 #include "num/order.h"
 
@@ -35,7 +34,7 @@ static void find_mean(const group *g)
     ptrdiff_t numbers = g->recall->numbers;
     memset(g->mean, 0, (size_t)numbers * sizeof *g->mean);
     for (ptrdiff_t k = 0; k < g->count; k++) {
-        const double *x = g->recall->average + g->who[k] * numbers;
+        const double *x = rfi_mref_average(g->recall, g->who[k]);
         for (ptrdiff_t i = 0; i < numbers; i++) {
             g->mean[i] += x[i] / (double)g->count;
         }
@@ -46,7 +45,7 @@ static void find_mean(const group *g)
 static const double *centred(const group *g, ptrdiff_t k)
 {
     ptrdiff_t numbers = g->recall->numbers;
-    const double *x = g->recall->average + g->who[k] * numbers;
+    const double *x = rfi_mref_average(g->recall, g->who[k]);
     for (ptrdiff_t i = 0; i < numbers; i++) {
         g->axis[i] = x[i] - g->mean[i];
     }
@@ -76,51 +75,10 @@ static void gram_of_members(const group *g, ptrdiff_t size, double *gram)
         const double *x = centred(g, k * g->count / size);
         double from_mean = dot(x, g->mean, numbers);
         for (ptrdiff_t m = 0; m <= k; m++) {
-            const double *y = g->recall->average + g->who[m * g->count / size] * numbers;
+            const double *y = rfi_mref_average(g->recall, g->who[m * g->count / size]);
             gram[k * size + m] = gram[m * size + k] = dot(x, y, numbers) - from_mean;
         }
     }
-}
-
-/* next = gram^2 / its trace; returns false when gram has rank one already, or vanishes. */
-static bool square(const double *gram, ptrdiff_t size, double *next)
-{
-    double trace = 0;
-    double squares = 0;
-    for (ptrdiff_t i = 0; i < size; i++) {
-        trace += gram[i * size + i];
-        squares += dot(gram + i * size, gram + i * size, size);
-    }
-    if (!(trace > 0) || squares >= trace * trace * (1 - 1e-15)) {
-        return false;
-    }
-    double factor = 1 / squares; /* the trace of gram^2 */
-    memset(next, 0, (size_t)(size * size) * sizeof *next);
-    for (ptrdiff_t i = 0; i < size; i++) {
-        for (ptrdiff_t k = 0; k < size; k++) {
-            double c = gram[i * size + k] * factor;
-            for (ptrdiff_t m = 0; m < size; m++) {
-                next[i * size + m] += c * gram[k * size + m];
-            }
-        }
-    }
-    return true;
-}
-
-/* First eigenvector, as the largest column of a high power; NULL if the matrix vanishes. */
-static const double *first_vector(double *gram, double *other, ptrdiff_t size)
-{
-    enum { SQUARINGS = 24 };
-    for (int step = 0; step < SQUARINGS && square(gram, size, other); step++) {
-        double *swap = gram;
-        gram = other;
-        other = swap;
-    }
-    ptrdiff_t best = 0;
-    for (ptrdiff_t i = 1; i < size; i++) {
-        best = gram[i * size + i] > gram[best * size + best] ? i : best;
-    }
-    return gram[best * size + best] > 0 ? gram + best * size : NULL;
 }
 
 /* axis = first principal axis of the members; false if they are all the same. */
@@ -137,15 +95,14 @@ static bool find_axis(const group *g)
     } else {
         gram_of_members(g, sample, gram);
     }
-    const double *vector = first_vector(gram, gram + size * size, size);
-    if (!vector) {
+    double *vector = by_numbers ? g->axis : g->along;
+    if (!(rfi_mref_first_vector(gram, size, RFI_MREF_SPLIT_STEPS, vector, gram + size * size) > 0)) {
         return false;
     }
     if (by_numbers) {
-        memcpy(g->axis, vector, (size_t)numbers * sizeof *g->axis);
         return true;
     }
-    double *axis = recall->line + 2 * numbers;
+    double *axis = recall->line + 2 * recall->width;
     memset(axis, 0, (size_t)numbers * sizeof *axis);
     for (ptrdiff_t k = 0; k < sample; k++) {
         const double *x = centred(g, k * g->count / sample);
@@ -162,7 +119,7 @@ static void project(const group *g)
     ptrdiff_t numbers = g->recall->numbers;
     double from_mean = dot(g->mean, g->axis, numbers);
     for (ptrdiff_t k = 0; k < g->count; k++) {
-        g->along[k] = dot(g->recall->average + g->who[k] * numbers, g->axis, numbers) - from_mean;
+        g->along[k] = dot(rfi_mref_average(g->recall, g->who[k]), g->axis, numbers) - from_mean;
     }
 }
 
@@ -241,11 +198,10 @@ double rfi_mref_split(const rfi_mref_round *round, double spread, const double *
                       double *split)
 {
     const rfi_mref_view *recall = round->recall;
-    ptrdiff_t numbers = recall->numbers;
     group g = {.recall = recall,
                .who = recall->index,
                .mean = recall->line,
-               .axis = recall->line + numbers,
+               .axis = recall->line + recall->width,
                .along = rfi_mref_work(round, 5)};
     ptrdiff_t *order = recall->index + round->n;
     double largest = 0;

@@ -75,12 +75,15 @@ static void read_average(const look *k, ptrdiff_t place, double *numbers)
     for (ptrdiff_t i = 0; i < k->view->numbers; i++) {
         numbers[i] = k->senders->single ? (double)((const float *)from)[i] : ((const double *)from)[i];
     }
+    for (ptrdiff_t i = k->view->numbers; i < k->view->width; i++) {
+        numbers[i] = 0;
+    }
 }
 
 /* G of the members. */
 static void fill_products(const look *k, int matrix)
 {
-    double *other = k->line + k->view->numbers;
+    double *other = k->line + k->view->width;
     for (ptrdiff_t i = 0; i < k->q; i++) {
         if (matrix == AVERAGES) {
             read_average(k, k->who[i], k->line);
@@ -89,7 +92,7 @@ static void fill_products(const look *k, int matrix)
             double entry = 0;
             if (matrix == AVERAGES) {
                 read_average(k, k->who[j], other);
-                entry = rfi_mref_product(k->line, other, k->view->numbers);
+                entry = rfi_mref_product(k->line, other, k->view->width);
             } else {
                 entry = (double)rfi_senders_pair(k->senders, k->who[i], k->who[j])[matrix];
             }
@@ -149,9 +152,9 @@ static bool stands_out(const look *k)
     for (ptrdiff_t i = 0; i < k->q * k->q; i++) {
         squares += k->matrix[i] * k->matrix[i];
     }
-    double lambda = rfi_mref_first_vector(k->matrix, k->q, k->vector, k->matrix + k->q * k->q);
+    double lambda = rfi_mref_first_vector(k->matrix, k->q, RFI_MREF_AXIS_STEPS, k->vector, k->matrix + k->q * k->q);
     double c = sqrt(fmax(squares - lambda * lambda, 0) / (n - 1));
-    return lambda >= (1 + RFI_MREF_TOGETHER_EDGE * pow(n, -2.0 / 3)) * (2 * c + c * c);
+    return lambda > (1 + RFI_MREF_TOGETHER_EDGE * pow(n, -2.0 / 3)) * (2 * c + c * c);
 }
 
 /* ---- who goes? ---- */
@@ -276,21 +279,21 @@ static double leave_half(const look *k, double left)
 /* Means of the long averages of the members, with and without those who go; false if nothing would be left. */
 static bool find_means(const look *k, double *both, double *without, double *spare)
 {
-    ptrdiff_t numbers = k->view->numbers;
+    ptrdiff_t width = k->view->width;
     double weight[2] = {0, 0};
-    memset(both, 0, (size_t)numbers * sizeof *both);
-    memset(without, 0, (size_t)numbers * sizeof *without);
+    memset(both, 0, (size_t)width * sizeof *both);
+    memset(without, 0, (size_t)width * sizeof *without);
     for (ptrdiff_t i = 0; i < k->q; i++) {
         ptrdiff_t place = k->who[i];
         double w = k->goes[i] ? trace_at(k->senders, place)->believed * presence_of(k, place) : believed(k, place);
         double *sum = k->goes[i] ? both : without;
         weight[k->goes[i]] += w;
         read_average(k, place, spare);
-        for (ptrdiff_t d = 0; d < numbers; d++) {
+        for (ptrdiff_t d = 0; d < width; d++) {
             sum[d] += w * spare[d];
         }
     }
-    for (ptrdiff_t d = 0; weight[0] > 0 && d < numbers; d++) {
+    for (ptrdiff_t d = 0; weight[0] > 0 && d < width; d++) {
         both[d] = (both[d] + without[d]) / (weight[0] + weight[1]);
         without[d] /= weight[0];
     }
@@ -301,15 +304,15 @@ static bool find_means(const look *k, double *both, double *without, double *spa
  * honest: a cut that moves the mean away from it, by more than noise does, is not made. */
 static bool leads_away(const look *k)
 {
-    ptrdiff_t numbers = k->view->numbers;
+    ptrdiff_t width = k->view->width;
     double *own = k->line;
-    double *both = own + numbers;
-    double *without = both + numbers;
+    double *both = own + width;
+    double *without = both + width;
     if (k->own < 0 || !find_means(k, both, without, own)) {
         return k->own >= 0;
     }
     read_average(k, k->own, own);
-    double farther = rfi_mref_distance(own, without, numbers) - rfi_mref_distance(own, both, numbers);
+    double farther = rfi_mref_distance(own, without, width) - rfi_mref_distance(own, both, width);
     return farther > RFI_MREF_TOGETHER_AWAY * k->view->long_noise;
 }
 

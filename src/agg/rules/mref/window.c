@@ -38,12 +38,15 @@ static void load_averages(const window *w)
     rfi_mref_view *recall = w->round->recall;
     ptrdiff_t numbers = recall->numbers;
     for (ptrdiff_t l = 0; l < w->round->n; l++) {
-        double *average = recall->average + l * numbers;
+        double *average = rfi_mref_average(recall, l);
         const double *d = recall->residual + l * numbers;
         double rate = rfi_mref_rate(recall, w->j, recall->age[l]);
         reef_recall_read(recall->memory, l, w->j, average);
         for (ptrdiff_t i = 0; i < numbers; i++) {
             average[i] += rate * (recall->clip[l] * d[i] - average[i]);
+        }
+        for (ptrdiff_t i = numbers; i < recall->width; i++) {
+            average[i] = 0;
         }
     }
 }
@@ -61,10 +64,10 @@ static void move_centre(const window *w)
     if (!(sum > 0)) {
         return;
     }
-    memset(w->centre, 0, (size_t)recall->numbers * sizeof *w->centre);
+    memset(w->centre, 0, (size_t)recall->width * sizeof *w->centre);
     for (ptrdiff_t l = 0; l < w->round->n; l++) {
-        const double *average = recall->average + l * recall->numbers;
-        for (ptrdiff_t i = 0; part[l] > 0 && i < recall->numbers; i++) {
+        const double *average = rfi_mref_average(recall, l);
+        for (ptrdiff_t i = 0; part[l] > 0 && i < recall->width; i++) {
             w->centre[i] += part[l] / sum * average[i];
         }
     }
@@ -75,7 +78,7 @@ static double measure(const window *w)
 {
     const rfi_mref_view *recall = w->round->recall;
     for (ptrdiff_t l = 0; l < w->round->n; l++) {
-        double rho = rfi_mref_distance(recall->average + l * recall->numbers, w->centre, recall->numbers);
+        double rho = rfi_mref_distance(rfi_mref_average(recall, l), w->centre, recall->width);
         w->ratio[l] = rho / w->kappa[l];
     }
     return rfi_mref_vote(recall, w->ratio, w->spare);
