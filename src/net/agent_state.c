@@ -81,6 +81,21 @@ static reef_status pin_coordinator(rfi_agent *a, const char *given, reef_error *
     return rfi_file_write(NULL, path, &(rfi_piece){text, RFI_KEY_TEXT}, 1, error);
 }
 
+/* Who can put files there can put an older journal in place, and have the agent sign a round twice. */
+static reef_status check_folder(const char *folder, reef_error *error)
+{
+    struct stat about;
+    if (stat(folder, &about) != 0) {
+        return fail_errno(error, folder);
+    }
+    return about.st_mode & S_IWOTH
+               ? rfi_fail(error, REEF_E_FILE,
+                          "everybody may write to the state folder %s (mode %04o): give the agent a folder of its own, "
+                          "or chmod o-w this one",
+                          rfi_path_show(folder), (unsigned)(about.st_mode & 07777))
+               : REEF_OK;
+}
+
 reef_status rfi_state_enter(rfi_agent *a, const rfi_agent_setup *setup, reef_error *error)
 {
     if (snprintf(a->folder, sizeof a->folder, "%s", setup->state) >= (int)sizeof a->folder) {
@@ -89,7 +104,10 @@ reef_status rfi_state_enter(rfi_agent *a, const rfi_agent_setup *setup, reef_err
     if (mkdir(a->folder, S_IRWXU) != 0 && errno != EEXIST) {
         return fail_errno(error, a->folder);
     }
-    reef_status status = take_lock(a, error);
+    reef_status status = check_folder(a->folder, error);
+    if (status == REEF_OK) {
+        status = take_lock(a, error);
+    }
     if (status != REEF_OK) {
         return status;
     }

@@ -11,6 +11,8 @@
 #include <string.h>
 
 static const double tokens_second = 3;
+/* Refusals of a neighbour are told of once in this time, as in logs: who reports more with every word must not push everything else out. */
+static const double refused_seconds = 60;
 
 double rfi_watch_time(const rfi_watch *w)
 {
@@ -46,13 +48,16 @@ static void put_changes(rfi_watch *w, ptrdiff_t agent, double time, const rfi_st
 {
     char text[160];
     uint32_t *refused = &w->view->sights[agent].refused[place];
+    double *told_at = &w->view->sights[agent].told_at[place];
     bool *accused = &w->view->sights[agent].accused[place];
-    if (e->refused > *refused) {
+    *refused = e->refused < *refused ? e->refused : *refused; /* since the process was started again */
+    if (e->refused > *refused && time - *told_at >= refused_seconds) {
         (void)snprintf(text, sizeof text, "%lu frames refused: %s", (unsigned long)(e->refused - *refused),
                        rfi_cause_text(e->cause));
         rfi_dash_put_event(w->dash, time, "refused", e->agent, agent, text);
+        *refused = e->refused;
+        *told_at = time;
     }
-    *refused = e->refused;
     if (e->cause == RFI_EXCLUDED && !*accused) {
         *accused = true;
         count_accuser(w, agent, time, e->agent);

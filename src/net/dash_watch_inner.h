@@ -24,8 +24,10 @@ typedef struct rfi_sight {
     ptrdiff_t audience, accusers; /* who hears it, and how many of them say that it is excluded */
     rfi_bucket bucket;
     unsigned char mark[RFI_HASH_BYTES]; /* of its last frame: other brokers bring the same one */
-    uint32_t *refused;                  /* per neighbour, by its place in the graph's row */
-    bool *accused;                      /* likewise */
+    /* Per neighbour, by its place in the graph's row. */
+    uint32_t *refused; /* frames of it that were told of, */
+    double *told_at;   /* and when that was */
+    bool *accused;
 } rfi_sight;
 
 /* A run file in force, and what was seen of its agents. */
@@ -34,6 +36,7 @@ typedef struct rfi_view {
     rfi_roster roster;
     rfi_sight *sights;
     uint32_t *counters; /* of all sights, */
+    double *tellings;   /* likewise, */
     bool *accusations;  /* likewise */
 } rfi_view;
 

@@ -15,8 +15,9 @@ static reef_status take_rooms(rfi_view *v, reef_error *error)
     ptrdiff_t agents = v->file.agents;
     v->sights = rfi_allocate_many(NULL, agents, sizeof *v->sights);
     v->counters = rfi_allocate_many(NULL, csr.start[agents] + 1, sizeof *v->counters);
+    v->tellings = rfi_allocate_many(NULL, csr.start[agents] + 1, sizeof *v->tellings);
     v->accusations = rfi_allocate_many(NULL, csr.start[agents] + 1, sizeof *v->accusations);
-    if (!v->sights || !v->counters || !v->accusations) {
+    if (!v->sights || !v->counters || !v->tellings || !v->accusations) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for %td agents", agents);
     }
     memset(v->accusations, 0, ((size_t)csr.start[agents] + 1) * sizeof *v->accusations);
@@ -26,10 +27,12 @@ static reef_status take_rooms(rfi_view *v, reef_error *error)
                                    .epoch = v->file.terms.epoch,
                                    .heard = -HUGE_VAL,
                                    .refused = v->counters + csr.start[k],
+                                   .told_at = v->tellings + csr.start[k],
                                    .accused = v->accusations + csr.start[k]};
     }
     for (ptrdiff_t k = 0; k < agents; k++) {
         for (ptrdiff_t i = csr.start[k]; i < csr.start[k + 1]; i++) {
+            v->tellings[i] = -HUGE_VAL;
             v->sights[csr.senders[i]].audience += csr.senders[i] != k;
         }
     }
@@ -45,6 +48,7 @@ static void carry_over(rfi_view *v, const rfi_view *before, ptrdiff_t agent)
     kept.audience = v->sights[agent].audience;
     kept.accusers = v->sights[agent].accusers;
     kept.refused = v->sights[agent].refused;
+    kept.told_at = v->sights[agent].told_at;
     kept.accused = v->sights[agent].accused;
     v->sights[agent] = kept;
     for (ptrdiff_t i = csr.start[agent]; i < csr.start[agent + 1]; i++) {
@@ -53,6 +57,7 @@ static void carry_over(rfi_view *v, const rfi_view *before, ptrdiff_t agent)
         if (place >= 0) {
             place -= past.start[agent];
             kept.refused[i - csr.start[agent]] = before->sights[agent].refused[place];
+            kept.told_at[i - csr.start[agent]] = before->sights[agent].told_at[place];
             kept.accused[i - csr.start[agent]] = before->sights[agent].accused[place];
         }
     }
@@ -101,6 +106,7 @@ void rfi_view_free(rfi_view **view)
         rfi_runfile_free(&v->file);
         rfi_release(NULL, v->sights);
         rfi_release(NULL, v->counters);
+        rfi_release(NULL, v->tellings);
         rfi_release(NULL, v->accusations);
         rfi_release(NULL, v);
     }

@@ -215,6 +215,20 @@ static void name_run(const rfi_swarm *s, char run[RFI_RUN_TOKEN + 1])
     }
 }
 
+/* What every agent would find wrong is told once, before any process is started. */
+static reef_status check_run_file(const rfi_swarm *s, reef_error *error)
+{
+    rfi_runfile file;
+    rfi_roster roster = {0};
+    reef_status status = rfi_runfile_load(NULL, s->run_file, &file, error);
+    if (status == REEF_OK) {
+        status = rfi_roster_create(NULL, &file, &roster, error);
+        rfi_roster_free(&roster);
+        rfi_runfile_free(&file);
+    }
+    return status;
+}
+
 static reef_status write_run_file(rfi_swarm *s, reef_error *error)
 {
     char key[RFI_PATH_SIZE];
@@ -241,14 +255,18 @@ static reef_status write_run_file(rfi_swarm *s, reef_error *error)
     if (status == REEF_OK && page.failed) {
         status = rfi_fail(error, REEF_E_NOMEM, "no memory for a run file");
     }
+    if (status == REEF_OK && page.size > RFI_RUNFILE_MAX - RFI_SIGNED_SIZE) {
+        status = rfi_fail(error, REEF_E_ARG, "%td agents do not fit into a run file, which has %zu KiB at most",
+                          s->agents, RFI_RUNFILE_MAX / 1024);
+    }
     if (status == REEF_OK) {
         status = rfi_file_write(NULL, draft, &(rfi_piece){page.text, page.size}, 1, error);
     }
     rfi_page_free(&page);
-    if (status != REEF_OK) {
-        return status;
+    if (status == REEF_OK) {
+        status = reef_net_sign(draft, key, s->run_file, error);
     }
-    return reef_net_sign(draft, key, s->run_file, error);
+    return status == REEF_OK ? check_run_file(s, error) : status;
 }
 
 reef_status rfi_swarm_write(rfi_swarm *s, reef_error *error)

@@ -98,7 +98,9 @@ static reef_status start_broker(rfi_swarm *s, ptrdiff_t i, reef_error *error)
         pause_briefly();
     }
     last_line(log, line, sizeof line);
-    return rfi_fail(error, REEF_E_ENGINE, "the broker does not start: %s", line);
+    return rfi_fail(error, REEF_E_ENGINE, "the broker does not start: %s%s",
+                    line[0] ? line : "it says nothing; is the disk full?",
+                    s->options->keep ? "" : " (--keep FOLDER keeps the logs)");
 }
 
 reef_status rfi_swarm_start_brokers(rfi_swarm *s, reef_error *error)

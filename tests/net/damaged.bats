@@ -99,3 +99,15 @@ flip='[b.__setitem__(i, b[i] ^ 1) for i in range(100, len(b), 64)] and b'
     go_on
     [ "$status" = 2 ]
 }
+
+@test "a state folder that everybody may write to is refused: who puts an old journal there has rounds signed twice" {
+    for mode in 777 1777 702; do
+        chmod $mode state
+        go_on
+        [ "$status" = 5 ]
+        [[ "$output" == *"everybody may write to the state folder state"* ]]
+    done
+    chmod 775 state # a group is somebody's choice
+    go_on
+    [ "$status" = 0 ]
+}

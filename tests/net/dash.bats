@@ -18,6 +18,7 @@ browse() { PYTHONDONTWRITEBYTECODE=1 timeout 300 /usr/bin/python3 "$BATS_TEST_DI
 @test "dash: replay" { browse replay; }
 @test "dash: 1000 agents" { browse thousand; }
 @test "dash: 1e5 events without growing" { browse memory; }
+@test "dash: what one agent claims moves nothing but its own card" { browse liar; }
 @test "dash: markup and malformed members are harmless" { browse markup; }
 @test "dash: loopback, GET, own host, headers" { browse server; }
 @test "dash: accessibility, light, dark, phone, colour blindness" { browse sight; }

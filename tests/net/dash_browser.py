@@ -356,6 +356,30 @@ def check_markup(reef):
         page.silent()
 
 
+def check_liar(reef):
+    """One agent that others trust says absurd things of itself and of others, and speaks more often: what the page tells of all hardly changes."""
+    with Page(reef) as page:
+        page.put(lines.run(10, reach=2), *lines.rounds(10, 0, 20, reach=2))
+        for r in range(20, 40):
+            word = json.loads(lines.status(2, r, 10, r * 0.1, 2))
+            word.update(round=2 ** 48, alone=1e15, combined=0, bytes=[1e300, 1e300], seconds=[1e9, 1e9, 1e9], resident=1e300, metrics={"msd_db": 1e300},
+                        peers=[[p, 1e30, 0, 4e9, "value", "because"] for p in lines.neighbours(2, 10, 2)])
+            page.put(*(lines.status(k, r, 10, r * 0.1, 2) if k != 2 else lines.dump(word) for k in (0, 2, 1, 2, *range(2, 10))))
+        page.open()
+        page.wait("m.agent?.round[9] === 39 && m.agent.round[2] === 2 ** 48 && document.getElementById('tile-round').textContent", "the run is not shown")
+        page.wait("document.getElementById('tile-round').textContent === '39'", "one agent moves the round of all")
+        check(page.js("return document.getElementById('tile-alone').textContent") == "10 %", "one agent is more than one in the rounds alone")
+        check("took 100 ms each" in page.js("return document.getElementById('times-hint').textContent"), "who speaks more often changes the pace")
+        low, high = page.js("const y = reefDash.charts.curve.plot.scales.y; return [y.min, y.max]")
+        check(-200 < low < -29 and 0 < high < 200, f"the learning curves are out of sight: {low} to {high}")
+        check(page.js("return m.history.pace.every((v) => !(v < 0.09))"), "a round took no time at all")
+        # once its neighbours do not trust it any more, what it reports does not count at all
+        page.put(*lines.rounds(10, 40, 42, reach=2, attacked=[2]))
+        page.wait("document.getElementById('tile-distrusted').textContent === '1'", "its neighbours still trust it")
+        page.wait("document.getElementById('tile-refused').textContent === '32' && document.getElementById('tile-alone').textContent === '0 %'", "its reports still count")
+        page.silent()
+
+
 def ask(url, method="GET", **headers):
     try:
         with urllib.request.urlopen(urllib.request.Request(url, method=method, headers=headers)) as answer:

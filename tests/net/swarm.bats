@@ -312,3 +312,17 @@ PROGRAM
     grep -q '^reef swarm: the broker has ended: ready: ' told
     [ -z "$(ls place)" ]
 }
+
+@test "what no swarm can be is told before anything is started" {
+    experiment ref "${lms[@]}"
+    sed -i '/^graph: /d' trial.yaml
+    echo 'graph: complete' >>trial.yaml
+    run -2 "$REEF" swarm trial.yaml -q --set agents=2
+    [[ "$output" == "reef swarm: run trial: agent-0 has half of the weight"* ]]
+    run ! "$REEF" swarm trial.yaml -q --set agents=300
+    [[ "$output" == "reef swarm: run trial: an agent has 299 neighbours; at most 256"* ]]
+    run -2 "$REEF" swarm trial.yaml -q --set agents=3000 --set graph=ring:k=1
+    [[ "$output" == "reef swarm: 3000 agents do not fit into a run file, which has 256 KiB at most"* ]]
+    REEF_NATS_SERVER=/bin/false run -1 "$REEF" swarm trial.yaml -q --set agents=4
+    [[ "$output" == "reef swarm: the broker does not start: "*"(--keep FOLDER keeps the logs)" ]]
+}

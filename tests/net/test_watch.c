@@ -216,6 +216,26 @@ static void few_accusers_are_not_believed(void **state)
     close_world(&w);
 }
 
+/* An agent reports ever more refusals of a neighbour: told of once, and what is shown of others stays. */
+static void refusals_do_not_fill_the_log(void **state)
+{
+    static unsigned char frame[RFI_STATUS_FRAME_MAX];
+    (void)state;
+    static world w;
+    open_world(&w);
+    for (uint32_t round = 1; round <= 5; round++) {
+        rfi_status status = {.round = round, .weight = 1, .count = 1};
+        rfi_head head = head_of(&w, 4);
+        status.entries[0] = (rfi_status_entry){.agent = 3, .trust = 1, .cause = RFI_SIGNATURE, .refused = 10 * round};
+        size_t size = rfi_status_frame(frame, &head, &status, &w.secrets[4].identity, &rfi_ed25519);
+        rfi_watch_hear(w.watch, "reef.t.t.4", frame, size);
+    }
+    assert_int_equal(found(&w, "\"type\":\"status\""), 5);
+    assert_int_equal(told(&w, "refused", 3), 1);
+    assert_int_equal(found(&w, "10 frames refused: signature"), 1);
+    close_world(&w);
+}
+
 static void rest_a_tenth(void)
 {
     (void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
@@ -364,8 +384,11 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_accusers_are_not_believed), cmocka_unit_test(next_epoch_from_the_network),
-        cmocka_unit_test(few_do_not_begin_an_epoch),     cmocka_unit_test(next_epoch_by_hand),
+        cmocka_unit_test(few_accusers_are_not_believed),
+        cmocka_unit_test(refusals_do_not_fill_the_log),
+        cmocka_unit_test(next_epoch_from_the_network),
+        cmocka_unit_test(few_do_not_begin_an_epoch),
+        cmocka_unit_test(next_epoch_by_hand),
         cmocka_unit_test(given_file_is_not_in_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

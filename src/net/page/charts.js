@@ -30,6 +30,9 @@ export function timeUnit(seconds) {
   return seconds >= 1e-3 ? ["ms", 1e3] : ["\u00b5s", 1e6];
 }
 
+/** What an axis shows for values from low to high: a little more. */
+export const range = (low, high) => uPlot.rangeNum(low, high, 0.1, true);
+
 const font = "11px system-ui, sans-serif";
 const axis = (label) => ({ stroke: style("--soft"), grid: { stroke: style("--grid"), width: 1 }, ticks: { show: false }, font, label, labelFont: font, labelSize: 16, labelGap: 0, gap: 4 });
 

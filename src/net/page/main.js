@@ -1,5 +1,5 @@
 // The page: lines come in, the views are drawn at most once per frame, and no more than a few times a second.
-import { Chart, metricFactor, metricText, metricTitle, metricUnit, sign, timeUnit } from "./charts.js";
+import { Chart, metricFactor, metricText, metricTitle, metricUnit, range, timeUnit } from "./charts.js";
 import { css, isDark, shade, STEPS } from "./colours.js";
 import { CURVED, Graph } from "./graph.js";
 import { Matrix } from "./matrix.js";
@@ -55,8 +55,7 @@ function swatch(trust) {
 function drawTop(m) {
   const [least, most] = m.progress();
   const a = m.agent;
-  const sum = (column) => column.reduce((x, y) => x + (Number.isNaN(y) ? 0 : y), 0);
-  const rounds = sum(a.combined) + sum(a.alone);
+  const alone = m.alone();
   const score = m.scores.value.at(-1);
   const last = m.history.metric.at(-1);
   const metric = (score !== undefined && m.scores.name) || m.run.metric;
@@ -70,8 +69,8 @@ function drawTop(m) {
   put("tile-metric-name", metricTitle(metric) || "Metric");
   put("tile-metric", metricText(metric, score ?? last?.[2] ?? NaN));
   put("tile-heard", `${m.heard} / ${members}`);
-  put("tile-alone", rounds ? `${show((100 * sum(a.alone)) / rounds, 2)} %` : "–");
-  put("tile-refused", String(m.refused));
+  put("tile-alone", Number.isNaN(alone) ? "–" : `${show(100 * alone, 2)} %`);
+  put("tile-refused", String(m.refused()));
   put("tile-distrusted", String(distrusted));
   $("tile-bad").classList.toggle("alarm", distrusted > 0);
 }
@@ -249,7 +248,7 @@ function makeCharts() {
   charts.curve = new Chart($("chart-curve"), [
     { colour: "--soft", width: 0.5 }, { colour: "--a", width: 0.5 }, { label: "median of agents", colour: "--a" },
     { colour: "--a", width: 0.5 }, { colour: "--soft", width: 0.5 }, { label: "whole network", colour: "--b", dash: [6, 4], optional: true },
-  ], { bands: [[1, 5, "--band-wide"], [2, 4, "--band"]] });
+  ], { bands: [[1, 5, "--band-wide"], [2, 4, "--band"]], scale: { range: (_, low, high) => curveRange(low, high) } });
   charts.times = new Chart($("chart-times"), [
     { label: "round", colour: "--ink" }, { label: "adapt", colour: "--a" }, { label: "wait", colour: "--b" }, { label: "combine", colour: "--c", dash: [5, 3] },
   ], { scale: { range: (_, low, high) => [0, Math.max(high, 1e-4) * 1.08] } });
@@ -258,6 +257,20 @@ function makeCharts() {
   ], { scale: { range: () => [0, 103] }, unit: "% of models" });
   charts.trust = new Chart($("chart-trust"), [{ label: "median", colour: "--a", steps: true }, { label: "fair share", colour: "--soft", width: 1, dash: [4, 4] }],
     { scale: { range: (_, low, high) => [0, Math.max(1.1, high * 1.05)] }, height: 145 });
+}
+
+/** Lines in the middle are seen whole; edges of the bands as far as they are near these, since any agent can report any number. */
+let curveLimits = [-Infinity, Infinity];
+function limitCurve(middle, far, scores) {
+  const finite = [...middle, ...scores].filter(Number.isFinite);
+  const [low, high] = [Math.min(...finite), Math.max(...finite)];
+  const room = high - low + 10 * Math.max(0, ...far.filter(Number.isFinite));
+  curveLimits = finite.length && room > 0 ? [low - room, high + room] : [-Infinity, Infinity];
+}
+
+function curveRange(low, high) {
+  if (low === null || high === null) return [0, 1];
+  return range(Math.max(low, curveLimits[0]), Math.min(high, curveLimits[1]));
 }
 
 /** Scores of the whole network at the rounds of the samples. */
@@ -278,6 +291,7 @@ function drawCharts(m) {
   const scores = scoresAt(m).map((v) => v * factor);
   const spread = [4, 3, 2, 1, 0].map((i) => column(h.metric, i).map((v) => v * factor));
   const name = m.run.metric || m.scores.name;
+  limitCurve(spread[2], column(h.metric, 5).map((v) => v * factor), scores);
   charts.curve.set([h.round, ...spread, scores], name ? `${metricTitle(name).toLowerCase()}${metricUnit(name) ? `, ${metricUnit(name)}` : ""}` : "");
   const [unit, times] = timeUnit(h.pace.reduce((most, v) => (v > most ? v : most), 0));
   charts.times.set([h.round, h.pace.map((v) => v * times), ...[0, 1, 2].map((i) => column(h.seconds, i).map((v) => v * times))], unit);
@@ -499,6 +513,7 @@ function listen() {
 
 window.reefDash = page; // for tests and for whoever looks at the numbers in the console
 page.graph = graph;
+page.charts = charts;
 makeCharts();
 wire();
 setView("graph");

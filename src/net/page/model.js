@@ -42,7 +42,8 @@ export class Model {
     this.step = 1;
     this.sampledAt = -1;
     this.sampledTime = NaN;
-    this.checked = 0;
+    this.checked = 0; // agents that have spoken in this turn
+    this.turn = 0;
     this.history = { round: [], time: [], metric: [], seconds: [], pace: [], presence: [], trust: [] };
     this.scores = { round: [], value: [], step: 1, seen: 0, name: "" };
   }
@@ -81,12 +82,11 @@ export class Model {
     const column = (fill) => new Float64Array(n).fill(fill);
     this.agent = { round: column(-1), seen: column(-Infinity), combined: column(0), alone: column(0), skipped: column(0), idle: column(0), weight: column(NaN),
       adapt: column(NaN), wait: column(NaN), combine: column(NaN), received: column(NaN), sent: column(NaN), resident: column(NaN), metric: column(NaN),
-      trust: column(NaN), state: new Array(n).fill(""), excluded: new Array(n).fill(false), distrusted: new Array(n).fill(false) };
+      trust: column(NaN), complaints: column(0), told: column(-1), state: new Array(n).fill(""), excluded: new Array(n).fill(false), distrusted: new Array(n).fill(false) };
     this.refusals = Array.from({ length: n }, () => new Map());
     this.unsettled = new Set();
     if (before) this.carryOver(before);
     else {
-      this.refused = 0;
       this.epochs = [];
       this.clearHistory();
     }
@@ -147,7 +147,7 @@ export class Model {
     [a.received[k], a.sent[k]] = [0, 1].map((i) => number(array(o.bytes)[i]));
     this.takeMetrics(k, o.metrics);
     for (const peer of array(o.peers)) this.takePeer(k, peer);
-    this.maybeSample(time);
+    this.maybeSample(k, time);
   }
 
   takeMetrics(k, metrics) {
@@ -167,16 +167,16 @@ export class Model {
     e.age[i] = Number.isInteger(peer[2]) ? Math.max(-1, Math.min(255, peer[2])) : -1;
     e.cause[i] = text(peer[4]);
     e.why[i] = text(peer[5]);
-    if (refused > e.refused[i]) this.countRefused(from, e.cause[i] || "refused", refused - e.refused[i]);
+    if (refused > e.refused[i]) this.countRefused(k, from, e.cause[i] || "refused", refused - e.refused[i]);
     e.refused[i] = refused; // a process that was started again counts from 0
     this.unsettled.add(from);
   }
 
-  countRefused(from, cause, more) {
+  countRefused(by, from, cause, more) {
     const causes = this.refusals[from];
     if (causes.size >= 32 && !causes.has(cause)) return;
     causes.set(cause, (causes.get(cause) || 0) + more);
-    this.refused += more;
+    this.agent.complaints[by] += more;
   }
 
   /** Judges again those whose trust has changed: once for many statuses. */
@@ -250,10 +250,12 @@ export class Model {
 
   // ---- history ----
 
-  maybeSample(time) {
-    this.checked++;
+  maybeSample(k, time) {
+    if (this.agent.told[k] !== this.turn) this.checked++; // whoever speaks more often than the others does not hurry samples along
+    this.agent.told[k] = this.turn;
     if (this.checked < this.n - this.run.removed.size && !(time - this.checkedTime > 3)) return; // a word of everybody, or of those who still speak
     this.checked = 0;
+    this.turn++;
     this.checkedTime = time;
     this.settle(time);
     const rounds = Float64Array.from(this.agent.round).filter((r, k) => r >= 0 && !this.run.removed.has(k)).sort();
@@ -262,9 +264,12 @@ export class Model {
     this.sample(progress, time);
   }
 
+  /** Quantiles, and the median distance from the median, which a few absurd values do not move. */
   spread(values) {
-    const honest = Float64Array.from(values).filter((v, k) => !Number.isNaN(v) && !this.run.malicious?.has(k)).sort();
-    return [0, 0.1, 0.5, 0.9, 1].map((p) => quantile(honest, honest.length, p));
+    const honest = Float64Array.from(values).filter((v, k) => !Number.isNaN(v) && this.isBelieved(k)).sort();
+    const [low, tenth, middle, ninth, high] = [0, 0.1, 0.5, 0.9, 1].map((p) => quantile(honest, honest.length, p));
+    const far = honest.map((v) => Math.abs(v - middle)).sort();
+    return [low, tenth, middle, ninth, high, quantile(far, far.length, 0.5)];
   }
 
   middle(values) {
@@ -320,14 +325,32 @@ export class Model {
     return a.state[k] || "heard";
   }
 
+  /** Whose word counts: what an agent says of itself nobody checks, so that of agents that are malicious or not trusted is left out. */
+  isBelieved(k) {
+    return !this.run.removed.has(k) && !this.isMalicious(k) && !this.agent.distrusted[k] && !this.agent.excluded[k];
+  }
+
+  /** Frames that those agents have refused. */
+  refused() {
+    return this.agent.complaints.reduce((sum, count, k) => sum + (this.isBelieved(k) ? count : 0), 0);
+  }
+
+  /** The mean over those agents of the share of their rounds that they were alone: one that exaggerates counts as one. */
+  alone() {
+    const a = this.agent;
+    const shares = this.members().filter((k) => this.isBelieved(k) && a.combined[k] + a.alone[k] > 0).map((k) => a.alone[k] / (a.combined[k] + a.alone[k]));
+    return shares.length ? shares.reduce((x, y) => x + y, 0) / shares.length : NaN;
+  }
+
   /** Members of the run, by number. */
   members() {
     return this.run.names.map((_, k) => k).filter((k) => !this.run.removed.has(k));
   }
 
+  /** The round of the last agent, and the one that at least a third of them have reached: a few can say anything. */
   progress() {
-    const rounds = Float64Array.from(this.agent.round).filter((r, k) => r >= 0 && !this.run.removed.has(k)).sort();
-    return rounds.length ? [rounds[0], rounds[rounds.length - 1]] : [NaN, NaN];
+    const rounds = Float64Array.from(this.agent.round).filter((r, k) => r >= 0 && this.isBelieved(k)).sort();
+    return rounds.length ? [rounds[0], rounds[Math.floor((2 * rounds.length) / 3)]] : [NaN, NaN];
   }
 
   trustOver(k) {
