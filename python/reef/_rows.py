@@ -55,12 +55,16 @@ def usable(array: Any) -> Optional[str]:
             return f"the tensor is on {array.device}, not in the processor's memory"
         if str(array.layout) != "torch.strided":
             return f"the tensor has the layout {array.layout}"
+        if array.is_neg():  # its memory holds the numbers with the other sign
+            return "the tensor is a negative view"
         return None if array.is_contiguous() else "the tensor is not contiguous"
     return None if array.flags.c_contiguous else "the array is not contiguous"
 
 
 def _check_kind(array: Any, where: str) -> None:
     """What no copy makes numbers of is a TypeError."""
+    if is_tensor(array) and array.device.type == "meta":
+        raise TypeError(f"{where} is on the device meta and has no numbers; load the weights first")
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{where} is a masked array; fill it first (with NaN to have the input left out)")
     real = (array.dtype.is_floating_point or is_whole_number(array) if is_tensor(array)
@@ -79,7 +83,7 @@ def converted(array: Any) -> Any:
 
 
 def _in_memory(tensor: Any) -> Any:
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach().cpu().resolve_neg()
     return tensor if str(tensor.layout) == "torch.strided" else tensor.to_dense()
 
 
@@ -244,6 +248,11 @@ def _array(value: Any, number: int, key: Hashable, copy: bool) -> Any:
     if not is_array(value):
         if hasattr(value, "state_dict"):
             raise TypeError(f"{where} is of type {type(value).__name__}; pass its state_dict()")
+        if isinstance(value, Mapping):
+            raise TypeError(f"{where} is itself a {type(value).__name__}; a model is one dict of arrays: pass the one that holds the weights, "
+                            f"such as checkpoint[{key!r}]")
+        if value is None or isinstance(value, (str, bytes)):
+            raise TypeError(f"{where} is of type {type(value).__name__}, not an array or tensor")
         if not copy:
             raise TypeError(f"{where} is of type {type(value).__name__}, not an array or tensor{_HELP}")
         try:

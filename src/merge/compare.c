@@ -4,12 +4,24 @@
 #include "io/file.h"
 #include "io/lines.h"
 #include "merge/model.h"
+#include "merge/pairs.h"
 
 #include <string.h>
 
 static bool same_shape(const rfi_tensor *a, const rfi_tensor *b)
 {
     return a->rank == b->rank && (a->rank == 0 || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
+}
+
+/* Factors of a LoRA adapter whose shapes differ in nothing but the rank of the product. */
+static bool differ_in_rank(const rfi_tensor *a, const rfi_tensor *b)
+{
+    ptrdiff_t axis = rfi_is_down_factor(a->name) ? 0 : 1;
+    bool factors = rfi_is_factor(a->name) && a->rank >= 2 && a->rank == b->rank;
+    for (ptrdiff_t i = 0; factors && i < a->rank; i++) {
+        factors = i == axis || a->shape[i] == b->shape[i];
+    }
+    return factors;
 }
 
 enum { SHAPE_TEXT = 64 };
@@ -41,8 +53,9 @@ reef_status rfi_tensor_match(const rfi_model *model, const rfi_tensor *a, const 
                         real ? "; --cast gives the result one type" : "");
     }
     if (!same_shape(a, b)) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: tensor '%s' has shape %s; in %s it has %s", path,
-                        rfi_shown(a->name, shown), show_shape(a, mine), other, show_shape(b, theirs));
+        return rfi_fail(error, REEF_E_FORMAT, "%s: tensor '%s' has shape %s; in %s it has %s%s", path,
+                        rfi_shown(a->name, shown), show_shape(a, mine), other, show_shape(b, theirs),
+                        differ_in_rank(a, b) ? "; adapters of different ranks cannot be merged" : "");
     }
     return REEF_OK;
 }

@@ -90,6 +90,15 @@ bool rfi_is_down_factor(rfi_slice name)
     return found;
 }
 
+bool rfi_is_factor(rfi_slice name)
+{
+    bool found = rfi_is_down_factor(name);
+    for (size_t i = 0; !found && i < sizeof markers / sizeof *markers; i++) {
+        found = rfi_find_word(name, markers[i].up) >= 0;
+    }
+    return found;
+}
+
 /* ---- finding ---- */
 
 static reef_status fail_tensor(const rfi_merge *merge, ptrdiff_t tensor, const char *what, reef_error *error)

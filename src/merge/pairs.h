@@ -49,5 +49,7 @@ reef_status rfi_pairs_warn(const struct rfi_merge *merge, reef_error *error);
 ptrdiff_t rfi_find_word(rfi_slice name, const char *word);
 /* True for the names of factors A. */
 bool rfi_is_down_factor(rfi_slice name);
+/* True for the names of both factors. */
+bool rfi_is_factor(rfi_slice name);
 
 #endif

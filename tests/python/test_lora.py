@@ -179,6 +179,12 @@ def test_what_is_refused(command, tmp_path):
     refuse([{"q.lora_A.weight": a, "q.lora_B.weight": b[:, :2].copy()} for b, a in pairs], "its shape does not match")
     refuse([{"q.lora_A.weight": a.ravel(), "q.lora_B.weight": b} for b, a in pairs], "its shape does not match")
     refuse([{"q.lora_A.weight": a, "q.lora_B.weight": np.zeros((0, RANK), "f4")} for _, a in pairs], "its shape does not match")
+    for rows in (0, 2):
+        models = name_pairs(pairs)
+        models[1] |= {"q.lora_A.weight": pairs[1][1][rows:], "q.lora_B.weight": pairs[1][0][:, rows:].copy() if rows else pairs[1][0][1:]}
+        advice = "; adapters of different ranks cannot be merged\n"
+        done = merge(command, *write(tmp_path, models), "-o", tmp_path / "out")
+        assert done.returncode == 3 and "has shape" in done.stderr and done.stderr.endswith(advice) == (rows > 0), done.stderr
     square = np.eye(2, dtype="f4")
     refuse([{f"q.lora_{x}.lora_{y}": square for x in "AB" for y in "AB"}] * 3, "belongs to a third factor")
     models = name_pairs(pairs)

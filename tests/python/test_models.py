@@ -145,6 +145,31 @@ def test_tensors(rng):
         reef.aggregate(torch.ones((2, 2), dtype=torch.complex64), "mean", copy=True)
 
 
+def test_tensors_whose_memory_is_not_what_they_are(rng):
+    """Negative views have the other sign in memory; tensors on meta have no memory at all."""
+    torch = need("torch")
+    rows = [torch.ones(3, dtype=torch.complex64).conj().imag - row for row in range(3)]
+    views = [torch._neg_view(row) for row in rows]
+    assert all(view.is_contiguous() for view in views)
+    with pytest.raises(TypeError, match="row 0: the tensor is a negative view; pass copy=True"):
+        reef.aggregate(views, "mean")
+    assert torch.equal(reef.aggregate(views, "mean", copy=True), torch.ones(3))
+    for copy in (False, True):
+        with pytest.raises(TypeError, match="row 0, tensor 'w' is on the device meta and has no numbers"):
+            reef.aggregate([{"w": torch.empty(3, device="meta")}] * 3, copy=copy)
+
+
+def test_checkpoints_are_not_models():
+    """What torch.load gives is often a dict around the model."""
+    made = [{"model": {"w": np.ones(3)}, "epoch": 3}] * 3
+    for copy in (False, True):
+        with pytest.raises(TypeError, match=r"row 0, tensor 'model' is itself a dict.*such as checkpoint\['model'\]"):
+            reef.aggregate(made, copy=copy)
+        for value in (None, "Adam"):
+            with pytest.raises(TypeError, match=f"tensor 'x' is a {type(value).__name__}, not an array or tensor$"):
+                reef.aggregate([{"w": np.ones(3), "x": value}] * 3, copy=copy)
+
+
 def test_bfloat16_with_float32_norms(rng):
     torch = need("torch")
     rows = [{"w": torch.from_numpy(rng.normal(size=40)).bfloat16(), "norm": torch.from_numpy(rng.normal(size=4)).float(),
