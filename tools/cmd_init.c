@@ -2,6 +2,7 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +43,8 @@ static int run_init(int argc, char **argv)
     const char *shown = printable_path(path);
     FILE *file = fopen(path, "wx"); /* never over an existing file */
     if (!file) {
-        fprintf(stderr, "reef init: %s: %s\n", shown, strerror(errno));
+        bool taken = errno == EEXIST;
+        fprintf(stderr, "reef init: %s: %s\n", shown, taken ? "exists already; give another name" : strerror(errno));
         return EXIT_FAILED;
     }
     size_t length = sizeof starter - 1;

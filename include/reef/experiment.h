@@ -104,7 +104,8 @@ REEF_API REEF_MUST_CHECK reef_status reef_experiment_run(const reef_experiment *
 
 /* What is known about a configuration before it runs. */
 typedef struct reef_cell_facts {
-    bool has_graph;                /* the next three are filled in */
+    bool has_graph;                /* graph, has_spectrum, spectrum are filled in */
+    bool no_attack;                /* malicious agents, but no attack: they behave honestly */
     reef_graph_facts graph;        /* of its network */
     bool has_spectrum;             /* the honest agents are connected */
     reef_spectrum spectrum;        /* with has_spectrum */

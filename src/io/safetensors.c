@@ -352,7 +352,8 @@ reef_status rfi_safetensors_length(const void *bytes, size_t have, size_t size, 
     const char *shown = rfi_path_show(name);
     uint64_t found = 0;
     if (size < RFI_SAFETENSORS_START || have < RFI_SAFETENSORS_START) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: has %zu bytes, too few for a safetensors file", shown, size);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: has %zu bytes, too few for a model file (safetensors or npy)", shown,
+                        size);
     }
     for (int i = RFI_SAFETENSORS_START - 1; i >= 0; i--) {
         found = found << 8 | b[i];

@@ -41,7 +41,8 @@ static reef_status look_at(rfi_reader *reader, reef_error *error)
         return rfi_fail_errno(error, reader->path, "look at it", errno);
     }
     if (!S_ISREG(about.st_mode)) {
-        return rfi_fail(error, REEF_E_FILE, "%s: is not a regular file", rfi_path_show(reader->path));
+        const char *what = S_ISDIR(about.st_mode) ? "a folder, not a file" : "not a regular file";
+        return rfi_fail(error, REEF_E_FILE, "%s: is %s", rfi_path_show(reader->path), what);
     }
     if (about.st_size < 0 || (uintmax_t)about.st_size >= PTRDIFF_MAX) {
         return rfi_fail(error, REEF_E_RANGE, "%s: too large for the address space", rfi_path_show(reader->path));

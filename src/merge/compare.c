@@ -6,6 +6,7 @@
 #include "merge/model.h"
 #include "merge/pairs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool same_shape(const rfi_tensor *a, const rfi_tensor *b)
@@ -38,23 +39,34 @@ static const char *show_shape(const rfi_tensor *tensor, char text[SHAPE_TEXT])
     return text;
 }
 
+/* The array of an npy file has no name. */
+static const char *name_tensor(const rfi_tensor *tensor, char text[RFI_SHOWN_SIZE + 16])
+{
+    char shown[RFI_SHOWN_SIZE];
+    if (tensor->name.length == 0) {
+        return "its array";
+    }
+    (void)snprintf(text, RFI_SHOWN_SIZE + 16, "tensor '%s'", rfi_shown(tensor->name, shown));
+    return text;
+}
+
 reef_status rfi_tensor_match(const rfi_model *model, const rfi_tensor *a, const rfi_model *reference,
                              const rfi_tensor *b, rfi_lenience allow, reef_error *error)
 {
-    char shown[RFI_SHOWN_SIZE];
+    char named[RFI_SHOWN_SIZE + 16];
     char mine[SHAPE_TEXT];
     char theirs[SHAPE_TEXT];
     const char *path = rfi_path_show(model->path);
     const char *other = rfi_path_show(reference->path);
     bool real = rfi_type_is_real(a->type) && rfi_type_is_real(b->type);
     if (a->type != b->type && !(allow.types && real)) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: tensor '%s' has type %s; in %s it has %s%s", path,
-                        rfi_shown(a->name, shown), rfi_safetensors_type(a->type), other, rfi_safetensors_type(b->type),
+        return rfi_fail(error, REEF_E_FORMAT, "%s: %s has type %s; in %s it has %s%s", path, name_tensor(a, named),
+                        rfi_safetensors_type(a->type), other, rfi_safetensors_type(b->type),
                         real ? "; --cast gives the result one type" : "");
     }
     if (!same_shape(a, b)) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: tensor '%s' has shape %s; in %s it has %s%s", path,
-                        rfi_shown(a->name, shown), show_shape(a, mine), other, show_shape(b, theirs),
+        return rfi_fail(error, REEF_E_FORMAT, "%s: %s has shape %s; in %s it has %s%s", path, name_tensor(a, named),
+                        show_shape(a, mine), other, show_shape(b, theirs),
                         differ_in_rank(a, b) ? "; adapters of different ranks cannot be merged" : "");
     }
     return REEF_OK;

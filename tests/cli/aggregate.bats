@@ -363,6 +363,12 @@ PY
     [ ! -e out.st ]
 }
 
+@test "npy files that differ are refused without the name of a tensor" {
+    python3 -c 'for n in 2, 3: open(f"{n}.npy", "wb").write(b"\x93NUMPY\1\0\x76\0" + f"{{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": ({n},), }}".replace("\"", "\x27").ljust(117).encode() + b"\n" + bytes(4 * n))'
+    run -3 --separate-stderr "$REEF" aggregate 3.npy 2.npy -o out.npy
+    [ "$stderr" = "reef aggregate: 2.npy: its array has shape [2]; in 3.npy it has [3]" ]
+}
+
 @test "pipes and devices are no models, and are not waited for" {
     five
     mkfifo pipe

@@ -8,6 +8,16 @@ experiment() {
     printf 'agents: 4\ngraph: "%s"\nproblem: "%s"\nstrategy: diffusion:mu=0.05\nrule: mean\nrounds: 5\nrepetitions: 1\n' "$1" "$2"
 }
 
+@test "a folder in the place of a file is called one, and one without results too" {
+    mkdir folder
+    run -3 --separate-stderr "$REEF" check folder
+    [ "$stderr" = "reef check: folder: is a folder, not a file" ]
+    run -3 --separate-stderr "$REEF" plot folder
+    [ "$stderr" = "reef plot: folder has no manifest.json: it is not the results folder of a finished run" ]
+    run -3 --separate-stderr "$REEF" plot nowhere
+    [ "$stderr" = "reef plot: nowhere has no manifest.json: it is not the results folder of a finished run" ]
+}
+
 @test "no reader waits for a pipe or reads a device without end" {
     mkfifo pipe
     for path in pipe /dev/zero; do

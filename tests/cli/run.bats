@@ -259,6 +259,7 @@ r/notes.tmp" ]
     run -0 "$REEF" check mine.yaml
     [[ "$output" == *"9 configurations can be run, 0 warnings"* ]]
     run -1 "$REEF" init mine.yaml
+    [ "$output" = "reef init: mine.yaml: exists already; give another name" ]
     run -0 --separate-stderr "$REEF" init -
     [ "$output" = "$(cat mine.yaml)" ]
     run -2 "$REEF" init a b

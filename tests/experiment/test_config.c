@@ -292,6 +292,29 @@ static void checks_say_what_to_expect(void **state)
     reef_experiment_destroy(&e);
 }
 
+static void malicious_agents_need_an_attack(void **state)
+{
+    static const struct {
+        const char *malicious, *attack;
+        ptrdiff_t warnings;
+    } cases[] = {{"2", "", 1}, {"2", "attack: none\n", 0}, {"2", "attack: zero\n", 0}, {"0", "", 0}};
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "agents: 9\nproblem: lms\ngraph: complete\nrule: ref\nmalicious: %s\n%s",
+                       cases[i].malicious, cases[i].attack);
+        reef_experiment *e = read_text(text, NULL, 0);
+        reef_cell_facts facts;
+        char lines[1000];
+        ptrdiff_t warnings = -1;
+        assert_int_equal(reef_experiment_check(e, 0, &facts, NULL), REEF_OK);
+        (void)reef_cell_facts_print(&facts, lines, sizeof lines, &warnings);
+        assert_int_equal(warnings, cases[i].warnings);
+        assert_true((strstr(lines, "no attack") != NULL) == (warnings > 0));
+        reef_experiment_destroy(&e);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +329,7 @@ int main(void)
         cmocka_unit_test(old_names_are_read),
         cmocka_unit_test(too_large_a_grid_is_refused),
         cmocka_unit_test(checks_say_what_to_expect),
+        cmocka_unit_test(malicious_agents_need_an_attack),
     };
     return rfi_yaml_available() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
 }

@@ -359,7 +359,7 @@ static void bad_specs(void **state)
         {"barabasi_albert:m=5", 5, REEF_E_RANGE, "needs more than 5"},
         {"file", 5, REEF_E_SYNTAX, "path"},
         {"file:path=/nowhere/at/all", 5, REEF_E_FILE, "/nowhere/at/all: cannot open: No such file"},
-        {"file:path=/", 5, REEF_E_FILE, "not a regular file"},
+        {"file:path=/", 5, REEF_E_FILE, "a folder, not a file"},
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {

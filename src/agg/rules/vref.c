@@ -157,8 +157,7 @@ static reef_status vref_weigh(const void *params, const reef_points *points, dou
 
 const reef_rule rfi_agg_vref = {
     .kind = {.name = "vref",
-             .summary =
-                 "VREF: one robust weight per agent and block; resists colluders that stay within the honest spread",
+             .summary = "VREF: one robust weight per agent and block; catches shifts that no single coordinate shows",
              .citation = "Reef; after Maronna (1976) and Vlaski et al. (EUSIPCO 2022)",
              .fields = vref_fields,
              .field_count = RFI_COUNT(vref_fields),

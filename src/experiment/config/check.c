@@ -103,6 +103,12 @@ size_t reef_cell_facts_print(const reef_cell_facts *facts, char *text, size_t si
                    facts->malicious_count, several(facts->malicious_count), facts->tolerated);
         n.warnings++;
     }
+    if (facts->no_attack) {
+        rfi_append(
+            text, size, &n.used,
+            "  WARNING    no attack: malicious agents behave like honest ones (attack: none if that is meant)\n");
+        n.warnings++;
+    }
     if (!isnan(facts->theory)) {
         rfi_append(text, size, &n.used, "  theory     MSD %.2f dB for the mean over the honest agents\n",
                    10 * log10(facts->theory));

@@ -195,6 +195,7 @@ reef_status rfi_world_facts(rfi_world *w, bool same_network, reef_cell_facts *fa
         return status;
     }
     facts->malicious_count = w->malicious_count;
+    facts->no_attack = w->malicious_count > 0 && w->cell.specs[RFI_PART_ATTACK][0] == '\0';
     facts->tolerated = w->rule ? reef_agg_tolerates(w->rule, w->graph ? facts->graph.smallest : w->agents) : -1;
     return REEF_OK;
 }

@@ -9,10 +9,12 @@
 #include "io/yaml.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MANIFEST_MAX = 1 << 30, OVERRIDES_MAX = 64, NAME_TEXT = 256 };
 
@@ -119,6 +121,10 @@ reef_status reef_experiment_redraw(reef_context *context, const char *folder, re
         return rfi_fail(error, REEF_E_ARG, "reef_experiment_redraw: the folder is missing or its path too long");
     }
     (void)snprintf(path, sizeof path, "%s/manifest.json", folder);
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        return rfi_fail(error, REEF_E_FILE, "%s has no manifest.json: it is not the results folder of a finished run",
+                        rfi_path_show(folder));
+    }
     reef_status status = read_usage(context, path, &u, error);
     (void)snprintf(path, sizeof path, "%s/config.yaml", folder);
     if (status == REEF_OK) {
