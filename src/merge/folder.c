@@ -1,6 +1,7 @@
 /* A folder with a model, as Hugging Face lays it out: model.safetensors, or model.safetensors.index.json and the shards that it names; or one
  * file of another name that ends with .safetensors or .safetensors.index.json (adapter_model, diffusion_pytorch_model, ...). */
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/lines.h"
@@ -265,6 +266,7 @@ static reef_status open_index(const reef_context *context, rfi_model *model, con
         return status;
     }
     status = rfi_shards_read(context, file.bytes, file.size, path, &index, error);
+    model->index_sum = rfi_hash_bytes(RFI_HASH_START, file.bytes, file.size);
     rfi_file_free(context, &file);
     if (status == REEF_OK && index.count == 0) {
         status = rfi_fail(error, REEF_E_FORMAT, "%s: names no tensor", rfi_path_show(path));

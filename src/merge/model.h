@@ -6,6 +6,7 @@
 #include "io/stream.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A header and what it says. Sites have the same one as a rule, which is then read once. */
 typedef struct rfi_header {
@@ -40,6 +41,7 @@ typedef struct rfi_model {
     const rfi_tensor **by_name; /* the tensors again */
     void *memory, *list;        /* of a folder: shards; tensors and shard_of */
     char *index;                /* of a folder: the path of its index, NULL: it has none */
+    uint64_t index_sum;         /* what the index was when it was checked */
     rfi_shard only;             /* of a file */
     rfi_tensor single;          /* npy: the only tensor, without a name */
     ptrdiff_t shape[RFI_RANK_MAX];

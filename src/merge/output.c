@@ -2,6 +2,7 @@
 #include "merge/output.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/npy.h"
@@ -354,15 +355,20 @@ reef_status rfi_output_add(const rfi_output *out, const char *name, const void *
     return status;
 }
 
-/* The reference's index as it is. */
+/* The reference's index as it was when it was checked: a later one might name files anywhere. */
 static reef_status copy_index(const rfi_output *out, reef_error *error)
 {
     rfi_file file;
-    reef_status status = rfi_file_read(out->context, out->model->index, RFI_SHARDS_MAX, &file, error);
+    const char *path = out->model->index;
+    reef_status status = rfi_file_read(out->context, path, RFI_SHARDS_MAX, &file, error);
     if (status != REEF_OK) {
         return status;
     }
-    status = rfi_output_add(out, strrchr(out->model->index, '/') + 1, file.bytes, file.size, error);
+    if (rfi_hash_bytes(RFI_HASH_START, file.bytes, file.size) != out->model->index_sum) {
+        status = rfi_fail(error, REEF_E_FILE, "%s: the file was changed while it was being read", rfi_path_show(path));
+    } else {
+        status = rfi_output_add(out, strrchr(path, '/') + 1, file.bytes, file.size, error);
+    }
     rfi_file_free(out->context, &file);
     return status;
 }
