@@ -13,9 +13,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
-enum { CONNECTIONS = 64, PATIENCE = 30, BLOCK = 65536, HEARTBEAT = 10 };
+enum { CONNECTIONS = 64, STREAMS = 48, PATIENCE = 30, HURRY = 5, BLOCK = 65536, HEARTBEAT = 10 };
+
+/* A connection. The daemon's own timeout counts from the last byte, so whoever sends one now and then could hold all connections. */
+typedef struct guest {
+    int socket; /* -1: none */
+    bool asked; /* a whole request has come */
+    time_t since;
+} guest;
 
 typedef struct listener {
     rfi_http *http;
@@ -32,6 +40,8 @@ struct rfi_http {
     int port;
     pthread_mutex_t lock; /* of what follows */
     listener *listeners;
+    int streams; /* of them */
+    guest guests[CONNECTIONS];
     uint64_t wakes;
     bool stopping;
 };
@@ -126,6 +136,7 @@ static void end_stream(void *user)
     for (listener **at = &l->http->listeners; *at; at = &(*at)->next) {
         if (*at == l) {
             *at = l->next;
+            l->http->streams--;
             break;
         }
     }
@@ -148,11 +159,68 @@ static enum MHD_Result send_stream(rfi_http *h, struct MHD_Connection *connectio
     (void)pthread_mutex_lock(&h->lock);
     l->next = h->listeners;
     h->listeners = l;
+    h->streams++;
     (void)pthread_mutex_unlock(&h->lock);
     return send_response(connection, MHD_HTTP_OK, "text/event-stream", response);
 }
 
+/* ---- connections ---- */
+
+/* A connection has been made, or is about to be closed. */
+static void come_and_go(void *user, struct MHD_Connection *connection, void **place,
+                        enum MHD_ConnectionNotificationCode what)
+{
+    rfi_http *h = user;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    guest *g = *place;
+    (void)pthread_mutex_lock(&h->lock);
+    if (g) {
+        g->socket = -1;
+        *place = NULL;
+    }
+    for (int i = 0; i < CONNECTIONS && info && what == MHD_CONNECTION_NOTIFY_STARTED; i++) {
+        if (h->guests[i].socket < 0) {
+            h->guests[i] = (guest){.socket = info->connect_fd, .since = seconds_now()};
+            *place = &h->guests[i];
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+/* A whole request has come; there is one for each connection, which is closed behind the answer. */
+static void note_request(rfi_http *h, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    guest *g = info ? info->socket_context : NULL;
+    (void)pthread_mutex_lock(&h->lock);
+    if (g) {
+        g->asked = true;
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+/* Who takes too long to say what it wants makes room. */
+static void show_out(rfi_http *h)
+{
+    time_t now = seconds_now();
+    for (int i = 0; i < CONNECTIONS; i++) {
+        const guest *g = &h->guests[i];
+        if (g->socket >= 0 && !g->asked && now - g->since >= HURRY) {
+            (void)shutdown(g->socket, SHUT_RDWR); /* the daemon notices, and closes it */
+        }
+    }
+}
+
 /* ---- requests ---- */
+
+static bool is_room(rfi_http *h)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    bool room = h->streams < STREAMS;
+    (void)pthread_mutex_unlock(&h->lock);
+    return room;
+}
 
 /* The server under its own name and no other: a foreign page can have its name lead here, but it cannot change this header. */
 static bool is_own_host(const rfi_http *h, const char *host)
@@ -179,6 +247,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
     (void)upload;
     (void)upload_size;
     (void)request;
+    note_request(h, connection);
     if (!is_own_host(h, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"))) {
         return refuse(connection, MHD_HTTP_FORBIDDEN, "only 127.0.0.1 or localhost, with the port, is served here\n");
     }
@@ -186,7 +255,11 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
     }
     if (h->setup.open && h->setup.open(h->setup.user, url, &stream)) {
-        return send_stream(h, connection, &stream);
+        if (is_room(h)) {
+            return send_stream(h, connection, &stream);
+        }
+        stream.close(stream.state);
+        return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are open\n");
     }
     if (!h->setup.get || !h->setup.get(h->setup.user, url, &answer)) {
         return refuse(connection, MHD_HTTP_NOT_FOUND, "nothing is here\n");
@@ -215,12 +288,15 @@ reef_status rfi_http_start(rfi_http **http, const rfi_http_setup *setup, reef_er
         return rfi_fail(error, REEF_E_NOMEM, "no memory for an HTTP server");
     }
     h->setup = *setup;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        h->guests[i].socket = -1;
+    }
     address.sin_port = htons((uint16_t)setup->port);
     errno = 0;
-    h->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, (uint16_t)setup->port, NULL, NULL,
-                         handle, h, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT,
-                         (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PATIENCE, MHD_OPTION_END);
+    h->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, (uint16_t)setup->port, NULL,
+                                 NULL, handle, h, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
+                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                                 (unsigned)PATIENCE, MHD_OPTION_NOTIFY_CONNECTION, come_and_go, h, MHD_OPTION_END);
     if (!h->daemon) {
         (void)pthread_mutex_destroy(&h->lock);
         free(h);
@@ -248,6 +324,7 @@ static void wake(rfi_http *h, bool stopping)
             MHD_resume_connection(l->connection);
         }
     }
+    show_out(h);
     (void)pthread_mutex_unlock(&h->lock);
 }
 

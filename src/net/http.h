@@ -1,4 +1,5 @@
-/* A small HTTP server for what people and Prometheus look at: 127.0.0.1 only, GET only, at most 64 connections, one thread.
+/* A small HTTP server for what people and Prometheus look at: 127.0.0.1 only, GET only, at most 64 connections, of which
+ * 48 may be streams, one thread. A connection that says nothing whole for 5 s is closed, as long as rfi_http_wake is called now and then.
  *
  * Requests whose Host header is not 127.0.0.1 or localhost with the server's port are refused, so that no page of another origin reaches it by a
  * name of its own (DNS rebinding). Every answer has a Content-Security-Policy that allows only the server's own files, nosniff,
@@ -40,7 +41,7 @@ typedef struct rfi_http_setup {
 /* REEF_E_ENGINE: the port is taken, or Reef was built without libmicrohttpd; the message says which. */
 reef_status rfi_http_start(rfi_http **http, const rfi_http_setup *setup, reef_error *error);
 int rfi_http_port(const rfi_http *http);
-/* Streams that sleep look again. From any thread. */
+/* Streams that sleep look again, and who is too slow is closed. From any thread, about once a second. */
 void rfi_http_wake(rfi_http *http);
 void rfi_http_stop(rfi_http **http);
 /* "0.9.75", or "" if it was not there when Reef was built. */

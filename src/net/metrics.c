@@ -202,6 +202,7 @@ void rfi_metrics_put(rfi_metrics *m, const char *text, size_t size)
     m->size = size;
     (void)pthread_mutex_unlock(&m->lock);
     free(old);
+    rfi_http_wake(m->http);
 }
 
 void rfi_metrics_close(rfi_metrics **metrics)

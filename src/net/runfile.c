@@ -329,6 +329,27 @@ static reef_status check_unique(const rfi_runfile *file, const char *source, ree
     return REEF_OK;
 }
 
+/* A login has one list of what it may do: an agent whose key also observes could send nothing. */
+static reef_status check_observers(const rfi_runfile *file, const char *source, reef_error *error)
+{
+    for (ptrdiff_t i = 0; i < file->observers; i++) {
+        const rfi_participant *one = &file->observer[i];
+        const rfi_participant *other = NULL;
+        for (ptrdiff_t k = 0; k < file->agents; k++) {
+            const rfi_participant *agent = &file->participants[k];
+            other = !agent->removed && same_key(one->login, agent->login) ? agent : other;
+        }
+        for (ptrdiff_t k = 0; k < i; k++) {
+            other = same_key(one->login, file->observer[k].login) ? &file->observer[k] : other;
+        }
+        if (other) {
+            return rfi_fail(error, REEF_E_FORMAT, "%s: the observer %s has the login of %s; `reef keys new` makes one",
+                            source, one->name, other->name);
+        }
+    }
+    return REEF_OK;
+}
+
 static reef_status check_whole(const rfi_runfile *file, const char *source, reef_error *error)
 {
     static const char *const needed[] = {"reef", "run", "id", "coordinator", "agents", "rule", "brokers"};
@@ -346,7 +367,8 @@ static reef_status check_whole(const rfi_runfile *file, const char *source, reef
     if (!file->shape.count && !file->test.problem[0]) {
         return rfi_fail(error, REEF_E_FORMAT, "%s: model: {count: N} is missing", source);
     }
-    return check_unique(file, source, error);
+    reef_status status = check_unique(file, source, error);
+    return status == REEF_OK ? check_observers(file, source, error) : status;
 }
 
 static reef_status read_tree(rfi_runfile *file, const char *source, reef_error *error)

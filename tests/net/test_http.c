@@ -86,10 +86,8 @@ static rfi_http *start(source *from)
     return http;
 }
 
-/* Sends a request; `host` NULL: as it should be. */
-static int ask(const rfi_http *http, const char *method, const char *path, const char *host)
+static int reach(const rfi_http *http)
 {
-    char text[ROOM];
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)rfi_http_port(http)),
                              .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
@@ -98,6 +96,14 @@ static int ask(const rfi_http *http, const char *method, const char *path, const
     assert_true(one >= 0);
     assert_int_equal(setsockopt(one, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
     assert_int_equal(connect(one, (struct sockaddr *)&to, sizeof to), 0);
+    return one;
+}
+
+/* Sends a request; `host` NULL: as it should be. */
+static int ask(const rfi_http *http, const char *method, const char *path, const char *host)
+{
+    char text[ROOM];
+    int one = reach(http);
     (void)(host ? snprintf(text, sizeof text, "%s %s HTTP/1.1\r\n%s\r\n", method, path, host)
                 : snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n",
                            method, path, rfi_http_port(http)));
@@ -200,6 +206,68 @@ static void test_port_in_use(void **state)
     rfi_http_stop(&http);
 }
 
+/* A request that comes letter by letter, on all connections that there are: whoever comes next is answered all the same. */
+static void test_slow_requests(void **state)
+{
+    enum { ALL = 64, TENTHS = 600 };
+    int slow[ALL];
+    source from = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    (void)state;
+    rfi_http *http = start(&from);
+    for (int i = 0; i < ALL; i++) {
+        slow[i] = reach(http);
+        assert_int_equal(write(slow[i], "GET / HT", 8), 8);
+    }
+    int late = ask(http, "GET", "/", NULL);
+    const struct timeval at_once = {.tv_usec = 100000};
+    char letter = 'x';
+    assert_int_equal(setsockopt(late, SOL_SOCKET, SO_RCVTIMEO, &at_once, sizeof at_once), 0);
+    bool heard = false;
+    for (int i = 0; i < TENTHS && !heard; i++) {
+        for (int k = 0; k < ALL; k++) {
+            (void)send(slow[k], &letter, 1, MSG_NOSIGNAL);
+        }
+        rfi_http_wake(http);
+        heard = hears(late, "always the same");
+    }
+    assert_true(heard);
+    for (int i = 0; i < ALL; i++) {
+        (void)close(slow[i]);
+    }
+    (void)close(late);
+    rfi_http_stop(&http);
+}
+
+/* Streams leave room for other requests. */
+static void test_many_streams(void **state)
+{
+    enum { MOST = 48 };
+    int streams[MOST];
+    source from = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    (void)state;
+    rfi_http *http = start(&from);
+    add_letters(&from, 1);
+    for (int i = 0; i < MOST; i++) {
+        streams[i] = ask(http, "GET", "/letters", NULL);
+        assert_true(hears(streams[i], "x"));
+    }
+    assert_true(answers(http, "GET", "/letters", NULL, " 503 "));
+    assert_true(answers(http, "GET", "/", NULL, "always the same"));
+    for (int i = 0; i < MOST; i++) {
+        (void)close(streams[i]);
+    }
+    bool room = false;
+    for (int i = 0; i < SECONDS && !room; i++) { /* who has gone is noticed by writing */
+        add_letters(&from, 1);
+        rfi_http_wake(http);
+        (void)sleep(1);
+        room = answers(http, "GET", "/letters", NULL, " 200 ");
+    }
+    assert_true(room);
+    rfi_http_stop(&http);
+    assert_int_equal(from.open, 0);
+}
+
 /* Browsers leave out the port where it is that of HTTP. */
 static void test_default_port(void **state)
 {
@@ -221,10 +289,9 @@ static void test_default_port(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_is_answered),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_port_in_use),
-        cmocka_unit_test(test_default_port),
+        cmocka_unit_test(test_who_is_answered), cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_port_in_use),     cmocka_unit_test(test_default_port),
+        cmocka_unit_test(test_slow_requests),   cmocka_unit_test(test_many_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,6 +174,30 @@ static void one_key_one_place(void **state)
     assert_non_null(strstr(error.text, "agent0 and agent1 have the same key"));
 }
 
+static void one_login_one_list(void **state)
+{
+    static const uint32_t logins[][2] = {{23, 50}, {50, 50}, {51, 50}}; /* agent3 has 23 */
+    static const char *const words[] = {"the observer one has the login of agent3", "two has the login of one", NULL};
+    (void)state;
+    for (ptrdiff_t i = 0; i < COUNT(logins); i++) {
+        char more[1024];
+        char texts[2][RFI_KEY_TEXT];
+        rfi_runfile file;
+        reef_error error = {REEF_OK, ""};
+        for (int k = 0; k < 2; k++) {
+            rfi_keys keys = frames_keys(logins[i][k]);
+            rfi_key_print(texts[k], RFI_LETTER_LOGIN, keys.public_key);
+        }
+        (void)snprintf(more, sizeof more, "%sobservers: {one: \"%s\", two: \"%s\"}\n", plain, texts[0], texts[1]);
+        reef_status status = read_more(more, &file, &error);
+        CHECK(status == (words[i] ? REEF_E_FORMAT : REEF_OK), "case %td: %s", i, error.text);
+        CHECK(!words[i] || strstr(error.text, words[i]), "case %td: %s", i, error.text);
+        if (status == REEF_OK) {
+            rfi_runfile_free(&file);
+        }
+    }
+}
+
 static void knows_neighbourhoods(void **state)
 {
     rfi_runfile file;
@@ -267,6 +291,7 @@ int main(void)
         cmocka_unit_test(another_signer_is_refused),
         cmocka_unit_test(wrong_lines_are_explained),
         cmocka_unit_test(one_key_one_place),
+        cmocka_unit_test(one_login_one_list),
         cmocka_unit_test(knows_neighbourhoods),
         cmocka_unit_test(takes_links_by_name),
         cmocka_unit_test(unusable_terms_are_refused),

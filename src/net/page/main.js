@@ -199,12 +199,21 @@ function whyText(m, k) {
   return "Trusted: most neighbours give it its share.";
 }
 
+/** Changes seldom, so that it can be said aloud. */
+function trustWord(m, k) {
+  if (m.run.removed.has(k)) return "removed";
+  if (m.agent.excluded[k]) return "excluded";
+  return Number.isNaN(m.agent.trust[k]) ? "trust not known yet" : m.agent.distrusted[k] ? "not trusted" : "trusted";
+}
+
 function fill(list, rows) {
   list.replaceChildren(...rows);
 }
 
 function drawDetail(m) {
   const k = page.chosen;
+  put("chosen-text", k < 0 ? "" : `${m.run.names[k]}: ${trustWord(m, k)}.`);
+  $("chosen-link").hidden = k < 0;
   $("detail").hidden = k < 0;
   document.querySelector("main").classList.toggle("picked", k >= 0);
   if (k < 0) return;
@@ -385,7 +394,7 @@ function drawLegend() {
 function describe(m) {
   const bad = [];
   for (let k = 0; k < m.n && bad.length < 12; k++) if (m.agent.distrusted[k]) bad.push(m.run.names[k]);
-  const text = `${m.n} agents; not trusted: ${bad.length ? bad.join(", ") : "nobody"}. The list of agents has the same as text.`;
+  const text = `${m.n} agents; not trusted: ${bad.length ? bad.join(", ") : "nobody"}. The list of agents has the same as text. Arrow keys choose an agent.`;
   for (const id of ["graph", "matrix"]) if ($(id).getAttribute("aria-label") !== text) $(id).setAttribute("aria-label", text);
 }
 
@@ -405,7 +414,10 @@ function drawNetwork(m) {
 }
 
 function choose(k) {
+  const back = k < 0 && $("detail").contains(document.activeElement) ? page.chosen : -1;
   page.chosen = k;
+  // The button that was pressed goes away with the card: the keyboard stays where the agent was chosen.
+  if (back >= 0) (document.querySelector(`[data-agent='${back}'] button`) ?? $(page.view)).focus();
   graph.choose(k);
   matrix.choose(k);
   page.dirty = true;
@@ -464,6 +476,11 @@ function wire() {
   $("view-matrix").addEventListener("click", () => setView("matrix"));
   $("order").addEventListener("click", () => setOrder(!matrix.sorted));
   $("detail-close").addEventListener("click", () => choose(-1));
+  $("chosen-link").addEventListener("click", (event) => {
+    event.preventDefault(); // the address stays as it is
+    $("detail").scrollIntoView();
+    $("detail-title").focus({ preventScroll: true });
+  });
   const zoom = (factor) => (page.view === "graph" ? graph : matrix).zoom(factor);
   $("zoom-in").addEventListener("click", () => zoom(1.3));
   $("zoom-out").addEventListener("click", () => zoom(1 / 1.3));
