@@ -56,7 +56,7 @@ static void refused_files(void **state)
     (void)state;
     scratch_open(&s);
     check_refused(scratch_path(&s, "none", path), 10, REEF_E_FILE, "cannot open: No such file");
-    check_refused(s.folder, 10, REEF_E_FILE, "not a regular file");
+    check_refused(s.folder, 10, REEF_E_FILE, "is a folder, not a file");
     check_refused("/dev/null", 10, REEF_E_FILE, "not a regular file");
     check_refused(scratch_file(&s, "x", "abcd", 4, path), 3, REEF_E_RANGE, "has 4 bytes; at most 3");
     scratch_path(&s, "pipe", path);
