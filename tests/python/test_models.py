@@ -100,7 +100,7 @@ def test_copy_makes_rows_alike(rng):
     """With copy=True rows may differ in type; what cannot be made a number is refused with or without it."""
     rows = [{"w": rng.normal(size=3).astype(kind), "n": np.array([1], whole)}
             for kind, whole in (("f4", "i4"), ("f8", "i8"), ("f2", "i4"))]
-    with pytest.raises(TypeError, match="row 1, tensor 'w' is of type float64, row 0 float32"):
+    with pytest.raises(TypeError, match="row 1, tensor 'w' is of type float64, but row 0 is float32"):
         reef.aggregate(rows, "mean")
     result = reef.aggregate(rows, "mean", copy=True)
     assert result["w"].dtype == np.float64 and result["n"].dtype == np.int64
@@ -166,7 +166,7 @@ def test_checkpoints_are_not_models():
         with pytest.raises(TypeError, match=r"row 0, tensor 'model' is itself a dict.*such as checkpoint\['model'\]"):
             reef.aggregate(made, copy=copy)
         for value in (None, "Adam"):
-            with pytest.raises(TypeError, match=f"tensor 'x' is a {type(value).__name__}, not an array or tensor$"):
+            with pytest.raises(TypeError, match=f"tensor 'x' is of type {type(value).__name__}, not an array or tensor$"):
                 reef.aggregate([{"w": np.ones(3), "x": value}] * 3, copy=copy)
 
 
