@@ -70,6 +70,7 @@ static void fixed_patterns(void **state)
         "alie:z=0.3,period=100,jitter=1",                 /* C: change sides */
         "shared_noise:z=1.1",                             /* D */
         "alie:z=5,on=1,off=19,jitter=1",                  /* E: strikes */
+        "alie:z=1,period=16,jitter=1", /* out by the split whenever it is looked who acts together: 3 dB when only those in were looked at */
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(attacks); i++) {

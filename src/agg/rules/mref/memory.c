@@ -252,7 +252,7 @@ static const reef_diagnostic numbers[RFI_MREF_NUMBER_COUNT] = {
      "of its weight had to be kept"}};
 
 const reef_memory rfi_mref_memory = {
-    .version = 6,
+    .version = 7,
     .sizes = mref_sizes,
     .key = mref_key,
     .start = mref_start,

@@ -280,9 +280,13 @@ static void tell_senders(const rfi_mref_view *recall, double *factors)
 /* Copies have one voice together, and so have those who act together; remembers what was said of each sender apart from that. */
 static void share_voices(const rfi_mref_view *recall)
 {
+    int64_t every = rfi_mref_look_every(recall);
+    int64_t last_look = (recall->rounds - 1) / every * every;
     for (ptrdiff_t l = 0; l < recall->n; l++) {
         rfi_mref_trace *trace = &recall->traces[l];
-        trace->believed = recall->weight[l];
+        /* The largest one since the last look, or liars would see to it that they are out whenever it is looked who acts together. */
+        bool again = recall->memory->heard[l] > last_look;
+        trace->believed = again ? fmax(trace->believed, recall->weight[l]) : recall->weight[l];
         /* In votes only copies count as one: two camps share their noise in each, and the honest one must not lose by that. */
         trace->voice = recall->by_copies[l];
         recall->by_copies[l] = fmin(recall->by_copies[l], trace->noise);

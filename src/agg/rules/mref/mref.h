@@ -219,7 +219,7 @@ typedef struct rfi_mref_trace {
     double energy;                            /* V: mean square of its clipped distances */
     double rhythm[RFI_WINDOWS];               /* F_j: mean square of its distances at window j */
     double factor[RFI_WINDOWS][RFI_BY_COUNT]; /* weights as last evaluated */
-    double believed;                          /* its weight in its last round by the tests gate to energy */
+    double believed;                          /* its largest weight since the last look, by the tests gate to energy */
     double voice;                             /* its factor by copies then */
     double together;                          /* what it has left after acting together with others */
     double noise;                             /* one over the number of those that share its noise */
@@ -380,7 +380,8 @@ double rfi_mref_balance(const rfi_mref_round *round, const double *a);
 void rfi_mref_ask_again(const rfi_mref_round *round, double scale);
 /* mref/pairs.c: products of this round enter those of pairs; averages have been moved. */
 void rfi_mref_move_pairs(const reef_recall *recall, const rfi_mref_view *view);
-/* mref/together.c: who acts together? After an aggregation, now and then. */
+/* mref/together.c: who acts together? After an aggregation, every so many rounds. */
+int64_t rfi_mref_look_every(const rfi_mref_view *view);
 void rfi_mref_look_together(const rfi_mref_params *params, const reef_recall *recall, const rfi_mref_view *view);
 /* mref/regroup.c: senders that are heard move into the blocks of those they are heard with. Behind all else, because places change. */
 void rfi_mref_regroup(const reef_recall *recall, const rfi_mref_view *view);

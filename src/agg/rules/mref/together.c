@@ -459,7 +459,7 @@ static void judge_block(look *k, ptrdiff_t most, uint64_t seed, double regain)
     }
 }
 
-static int64_t look_every(const rfi_mref_view *view)
+int64_t rfi_mref_look_every(const rfi_mref_view *view)
 {
     int64_t part = view->window[RFI_WINDOWS - 1] / RFI_MREF_TOGETHER_LOOKS;
     return part > RFI_MREF_SHORTEST ? part : RFI_MREF_SHORTEST;
@@ -468,7 +468,7 @@ static int64_t look_every(const rfi_mref_view *view)
 void rfi_mref_look_together(const rfi_mref_params *params, const reef_recall *recall, const rfi_mref_view *view)
 {
     rfi_senders *s = recall->memory;
-    int64_t every = look_every(view);
+    int64_t every = rfi_mref_look_every(view);
     int64_t longest = view->window[RFI_WINDOWS - 1];
     if (view->rounds % every != 0 || view->own) {
         return;
