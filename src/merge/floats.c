@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "io/file.h"
-#include "base/text.h"
+#include "io/lines.h"
 #include "num/treesum.h"
 
 #include <assert.h>
@@ -212,19 +212,28 @@ static reef_status attempt(rfi_merge *merge, reef_report *report, bool *suspect,
     return status;
 }
 
-/* Marks the rows with NaN or Inf. */
+static bool is_spoilt(const rfi_merge *merge, const void *row, ptrdiff_t count)
+{
+    const float *single = row;
+    const double *number = row;
+    for (ptrdiff_t m = 0; m < count; m++) {
+        if (!(merge->dtype == REEF_F64 ? isfinite(number[m]) : isfinite(single[m]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Notes for each row the first segment with NaN or Inf, whichever worker sees it first. */
 static reef_status search_block(void *user, const rfi_stretch *at, reef_error *error)
 {
     rfi_merge *merge = ((const range *)user)->merge;
     const void *const *rows = merge->blocks[at->worker].rows;
     reef_status status = load(user, at, error);
     for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
-        const float *single = rows[l];
-        const double *number = rows[l];
-        for (ptrdiff_t m = 0; rows[l] && m < at->m1 - at->m0; m++) {
-            if (!(merge->dtype == REEF_F64 ? isfinite(number[m]) : isfinite(single[m]))) {
-                atomic_store(&merge->spoilt[l], true);
-                break;
+        ptrdiff_t known = atomic_load(&merge->spoilt_in[l]);
+        if (at->segment < known && rows[l] && is_spoilt(merge, rows[l], at->m1 - at->m0)) {
+            while (at->segment < known && !atomic_compare_exchange_weak(&merge->spoilt_in[l], &known, at->segment)) {
             }
         }
     }
@@ -251,6 +260,9 @@ static reef_status search(rfi_merge *merge, reef_error *error)
                            .user = &all,
                            .enter = expect_part,
                            .visit = search_block};
+    for (ptrdiff_t l = 0; l < merge->rows; l++) {
+        atomic_init(&merge->spoilt_in[l], PTRDIFF_MAX);
+    }
     merge->total += merge->bytes;
     merge->plan = NULL;
     reef_status status = rfi_walk_run(&walk, error);
@@ -258,26 +270,44 @@ static reef_status search(rfi_merge *merge, reef_error *error)
     return status;
 }
 
+/* Why a file is left out. */
+static void tell_spoilt(const rfi_merge *merge, ptrdiff_t row, reef_error *sentence)
+{
+    char shown[RFI_SHOWN_SIZE];
+    ptrdiff_t tensor = merge->segment[atomic_load(&merge->spoilt_in[row])];
+    ptrdiff_t pair = merge->pair_of[tensor];
+    (void)rfi_fail(sentence, REEF_E_NONFINITE, "%s: holds NaN or Inf in '%s'",
+                   rfi_path_show(merge->models[merge->file_of[row]].path),
+                   rfi_shown(pair < 0 ? merge->list[tensor].name : rfi_pair_name(merge, pair), shown));
+}
+
 /* Which files hold NaN or Inf, and what that means. */
 static reef_status find_spoilt(rfi_merge *merge, reef_error *error)
 {
+    reef_error sentence;
+    const char *first = "";
+    ptrdiff_t left = 0;
     reef_status status = search(merge, error);
     for (ptrdiff_t l = 0; status == REEF_OK && l < merge->rows; l++) {
-        merge->left_out[l] = atomic_load(&merge->spoilt[l]);
+        merge->left_out[l] = atomic_load(&merge->spoilt_in[l]) < merge->segments;
+        atomic_store(&merge->spoilt[l], merge->left_out[l]);
+        left += merge->weights[l] > 0 && !merge->left_out[l];
         if (!merge->left_out[l]) {
             continue;
         }
         reef_merge_file *fate = &merge->fates[merge->file_of[l]];
-        reef_error sentence;
-        (void)rfi_fail(&sentence, REEF_E_NONFINITE, "%s: holds NaN or Inf",
-                       rfi_path_show(merge->models[merge->file_of[l]].path));
+        tell_spoilt(merge, l, &sentence);
         fate->reason = REEF_MERGE_NONFINITE;
         memcpy(fate->why, sentence.text, sizeof fate->why);
+        first = first[0] ? first : fate->why;
         if (rfi_agg_refuses_nan(merge->agg)) {
             return rfi_fail(error, REEF_E_NONFINITE, "%s, and the policy is nan=error", sentence.text);
         }
     }
-    return status;
+    return status == REEF_OK && left == 0
+               ? rfi_fail(error, REEF_E_NO_ROWS, "no file can be used: every one holds NaN or Inf; the first: %s",
+                          first)
+               : status;
 }
 
 static reef_status run_attempts(rfi_merge *merge, reef_report *report, reef_error *error)

@@ -161,7 +161,8 @@ static reef_status make_groups(rfi_merge *merge, const entry *entries, ptrdiff_t
     qsort(groups, (size_t)*kept, sizeof *groups, by_place);
     rfi_merge_note_names(merge, missed, others < NAMES_SHOWN ? others : NAMES_SHOWN, others);
     return *kept > 0 ? REEF_OK
-                     : rfi_fail(error, REEF_E_FORMAT, "the files have no tensor in common, or none that counts");
+                     : rfi_fail(error, REEF_E_FORMAT, "no tensor can be merged: none is in %s",
+                                merge->options->common ? "all files" : "more than half of the files");
 }
 
 void rfi_merge_note_names(const rfi_merge *merge, const rfi_slice *names, ptrdiff_t shown, ptrdiff_t count)

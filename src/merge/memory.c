@@ -170,14 +170,15 @@ reef_status rfi_merge_recall(rfi_merge *merge, reef_error *error)
         return REEF_OK;
     }
     if (!remembers) {
-        return rfi_fail(error, REEF_E_ARG, "this rule remembers no senders, so there is nothing to keep; mref does");
+        return rfi_fail(error, REEF_E_ARG, "this rule remembers no senders, so it has no use for a memory; mref does");
     }
     if (merge->options->per_tensor) {
-        return rfi_fail(error, REEF_E_ARG, "the memory is that of whole models, not of each tensor by itself");
+        return rfi_fail(error, REEF_E_ARG,
+                        "a memory is kept of whole models, which are compared as such; merge without --per-tensor");
     }
     if (merge->segments > merge->whole) {
         return rfi_fail(error, REEF_E_ARG,
-                        "the memory is that of whole models, and some files lack tensors; leave those "
+                        "a memory is kept of whole models, and some files lack tensors; leave those "
                         "out for all (--common)");
     }
     const reef_shape shape = {.rows = merge->rows,

@@ -366,6 +366,7 @@ static void lay_out(rfi_merge *merge, rfi_arena *arena)
     merge->file_of = rfi_arena_take(arena, n, 1, sizeof *merge->file_of);
     merge->weights = rfi_arena_take(arena, n, 1, sizeof *merge->weights);
     merge->spoilt = rfi_arena_take(arena, n, 1, sizeof *merge->spoilt);
+    merge->spoilt_in = rfi_arena_take(arena, n, 1, sizeof *merge->spoilt_in);
     merge->left_out = rfi_arena_take(arena, n, 1, sizeof *merge->left_out);
     merge->trust = rfi_arena_take(arena, n, 1, sizeof *merge->trust);
     merge->rejected = rfi_arena_take(arena, n, 1, sizeof *merge->rejected);

@@ -65,21 +65,22 @@ typedef struct rfi_merge {
     rfi_model *models;      /* files */
     reef_merge_file *fates; /* files */
 
-    ptrdiff_t rows;      /* K */
-    ptrdiff_t *file_of;  /* K: row -> file */
-    double *weights;     /* K */
-    atomic_bool *spoilt; /* K: holds NaN or Inf, as far as known */
-    bool *left_out;      /* K: the same once all files were searched */
-    double *trust;       /* K, summed over the numbers, then their mean */
-    double *numbers;     /* K: how many numbers of it took part */
-    double *present;     /* K: weights in one tensor, 0 where a file lacks it */
-    double *rejected;    /* K */
-    double *by_tensor;   /* segments x K: trust, if the caller wants it; else NULL */
-    int64_t *ids;        /* K, with a state */
-    reef_state *state;   /* NULL: nothing is remembered */
-    rfi_writer memory;   /* the new file of the state; name NULL: none */
-    int memory_lock;     /* the old one, open and locked; -1: none */
-    bool first;          /* there was no file of the state */
+    ptrdiff_t rows;              /* K */
+    ptrdiff_t *file_of;          /* K: row -> file */
+    double *weights;             /* K */
+    atomic_bool *spoilt;         /* K: holds NaN or Inf, as far as known */
+    bool *left_out;              /* K: the same once all files were searched */
+    atomic_ptrdiff_t *spoilt_in; /* K: the first segment that holds NaN or Inf, as far as known */
+    double *trust;               /* K, summed over the numbers, then their mean */
+    double *numbers;             /* K: how many numbers of it took part */
+    double *present;             /* K: weights in one tensor, 0 where a file lacks it */
+    double *rejected;            /* K */
+    double *by_tensor;           /* segments x K: trust, if the caller wants it; else NULL */
+    int64_t *ids;                /* K, with a state */
+    reef_state *state;           /* NULL: nothing is remembered */
+    rfi_writer memory;           /* the new file of the state; name NULL: none */
+    int memory_lock;             /* the old one, open and locked; -1: none */
+    bool first;                  /* there was no file of the state */
 
     const rfi_model *reference; /* whose format, shards and small files the output has */
     rfi_lenience allow;         /* differences between the files */

@@ -38,8 +38,13 @@ ptrdiff_t rfi_find_word(rfi_slice name, const char *word)
 {
     size_t length = strlen(word);
     for (size_t i = 0; i + length <= name.length; i++) {
+        const char *next = memchr(name.text + i, word[0], name.length - length - i + 1);
+        if (!next) {
+            return -1;
+        }
+        i = (size_t)(next - name.text);
         bool ends = i + length == name.length || !is_small_letter(name.text[i + length]);
-        if (ends && name.text[i] == word[0] && memcmp(name.text + i, word, length) == 0) {
+        if (ends && memcmp(next, word, length) == 0) {
             return (ptrdiff_t)i;
         }
     }

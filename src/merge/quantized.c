@@ -27,20 +27,28 @@ static bool is_scale(const rfi_tensor *tensor)
            (rfi_find_word(tensor->name, "weight_scale") >= 0 || rfi_find_word(tensor->name, "scale_weight") >= 0);
 }
 
+/* As the files have them: the result may be cast. */
+static bool has_eighths(const rfi_merge *merge)
+{
+    bool found = false;
+    for (ptrdiff_t i = 0; !found && i < merge->result.count * merge->rows; i++) {
+        found = merge->of[i] && is_eighth(merge->of[i]->type);
+    }
+    return found;
+}
+
 void rfi_merge_warn_of_scales(const rfi_merge *merge)
 {
     char text[300];
     char shown[RFI_SHOWN_SIZE];
-    bool eighths = false;
     const rfi_tensor *scale = NULL;
-    for (ptrdiff_t t = 0; t < merge->result.count; t++) {
-        for (ptrdiff_t l = 0; l < merge->rows; l++) { /* as the files have it: the result may be cast */
-            const rfi_tensor *theirs = merge->of[t * merge->rows + l];
-            eighths = eighths || (theirs && is_eighth(theirs->type));
-        }
-        scale = !scale && is_scale(&merge->list[t]) ? &merge->list[t] : scale;
+    if (!has_eighths(merge)) {
+        return;
     }
-    if (eighths && scale) {
+    for (ptrdiff_t t = 0; !scale && t < merge->result.count; t++) {
+        scale = is_scale(&merge->list[t]) ? &merge->list[t] : NULL;
+    }
+    if (scale) {
         (void)snprintf(
             text, sizeof text,
             "warning: '%s' is a scale of numbers of 8 bits; these are aggregated as if all files had the same "

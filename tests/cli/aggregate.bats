@@ -87,13 +87,15 @@ five() {
     model 5.st nan 2 9
     run -0 "$REEF" aggregate ?.st -o out.st
     [ "$(data out.st)" = "0000803f000000400700000000000000" ]
-    [[ "$output" == *"5.st "*"NaN or Inf"*"left out: 5.st: holds NaN or Inf"* ]]
+    [[ "$output" == *"5.st "*"NaN or Inf"*"left out: 5.st: holds NaN or Inf in 'w'"* ]]
     rm out.st
     run -1 --separate-stderr "$REEF" aggregate --nan error ?.st -o out.st
     [ -z "$output" ]
-    [ "$stderr" = "reef aggregate: 5.st: holds NaN or Inf, and the policy is nan=error" ]
+    [ "$stderr" = "reef aggregate: 5.st: holds NaN or Inf in 'w', and the policy is nan=error" ]
     run -1 "$REEF" aggregate --rule ref:c=5 --nan error ?.st -o out.st
     [ ! -e out.st ]
+    run -1 --separate-stderr "$REEF" aggregate 5.st 5.st -o out.st
+    [ "$stderr" = "reef aggregate: no file can be used: every one holds NaN or Inf; the first: 5.st: holds NaN or Inf in 'w'" ]
     run -0 "$REEF" aggregate --nan drop-coordinate ?.st -o out.st
     [[ "$output" == *"1 entry was NaN or Inf and left out"* ]]
 }
@@ -237,7 +239,7 @@ told = json.loads(sys.argv[1])
 files = {entry["path"]: entry for entry in told["files"]}
 assert list(files) == ["a.st", "b.st", "c.st", "d.st"]
 assert files["c.st"]["copy_of"] == "a.st" and "copy_of" not in files["b.st"]
-assert files["d.st"]["fate"] == "NaN or Inf" and files["d.st"]["why"].endswith("holds NaN or Inf")
+assert files["d.st"]["fate"] == "NaN or Inf" and files["d.st"]["why"].endswith("holds NaN or Inf in 'w'")
 assert told["rule"] == "ref" and told["numbers"] == 2 and told["output"] == "out.bin" and told["notes"] == []
 assert told["integers"] == {"by": "majority", "tensors": 1, "elements": 1, "disputed": 1, "undecided": 0, "most_trusted": "a.st"}, told
 assert [tensor["name"] for tensor in told["tensors"]] == ["w"] and len(told["tensors"][0]["trust"]) == 4
@@ -249,7 +251,7 @@ PY
 
 @test "help names every option" {
     run -0 "$REEF" aggregate --help
-    for option in output rule weights whole-model per-tensor nan integers drop-bad trust trust-tensors no-trust state ids shard-size json threads memory quiet; do
+    for option in output rule weights whole-model per-tensor nan integers drop-bad cast common ignore-missing factors base trust trust-tensors no-trust state ids shard-size json threads memory quiet; do
         [[ "$output" == *"--$option"* ]]
     done
     run -0 "$REEF" aggregate 1.st --help

@@ -481,7 +481,7 @@ static void other_policies_for_nan(void **state)
     w.values[3][1][9] = NAN;
     save(&w, 3, false);
     assert_int_equal(merge(&w, 2, &(reef_merge_options){.rule = "ref:nan=error"}, &report, &error), REEF_E_NONFINITE);
-    CHECK(strstr(error.text, "m3: holds NaN or Inf, and the policy is nan=error"), "%s", error.text);
+    CHECK(strstr(error.text, "m3: holds NaN or Inf in 't1', and the policy is nan=error"), "%s", error.text);
     assert_int_equal(scratch_count(&w.s), FILES); /* no output */
     aggregate(&w, "ref:nan=drop-coordinate", NULL, false, want, trust);
     assert_int_equal(merge(&w, 2, &(reef_merge_options){.rule = "ref:nan=drop-coordinate"}, &report, NULL), REEF_OK);

@@ -148,9 +148,9 @@ def test_shapes_still_have_to_agree(command, tmp_path, models):
 
 def test_nothing_in_common(command, tmp_path):
     paths = write(tmp_path, [{"a": np.ones(2, "f4")}, {"b": np.ones(2, "f4")}])
-    for option in ["--common", "--ignore-missing"]:
+    for option, where in [("--common", "all files"), ("--ignore-missing", "more than half of the files")]:
         done = merge(command, option, *paths, "-o", tmp_path / "out")
-        assert done.returncode == 3 and "no tensor in common" in done.stderr
+        assert done.returncode == 3 and f"no tensor can be merged: none is in {where}\n" in done.stderr
 
 
 def test_shards_and_cast(command, tmp_path, models):
@@ -311,3 +311,14 @@ def test_quantized_models(command, tmp_path):
         for options in [(), ("--cast", "F32")]:
             done = merge(command, "-q", *options, *paths, "-o", tmp_path / "out")
             assert done.returncode == 0 and (says in done.stderr if says else done.stderr == ""), done.stderr
+
+
+def test_where_a_file_is_not_finite(command, tmp_path):
+    """The first of its tensors, by any number of threads."""
+    rng = np.random.default_rng(6)
+    models = [{f"t{place}": rng.normal(size=70_000).astype("f4") for place in range(6)} for _ in range(7)]
+    models[1]["t4"][5] = models[1]["t5"][0] = np.nan
+    models[2]["t1"][69_999] = models[2]["t3"][0] = -np.inf
+    for threads in "1", "2", "4":
+        said = merge(command, "--threads", threads, "--memory", "1", *write(tmp_path, models), "-o", tmp_path / "out").stdout
+        assert "1.safetensors: holds NaN or Inf in 't4'\n" in said and "2.safetensors: holds NaN or Inf in 't1'\n" in said, said

@@ -162,7 +162,7 @@ def test_nan_and_overflow(command, tmp_path):
     pairs[6][0][:] = 1e30
     pairs[6][1][:] = 1e30
     done = merge(command, *write(tmp_path, name_pairs(pairs)), "-o", tmp_path / "out")
-    assert done.returncode == 0 and done.stdout.count("NaN or Inf\n") == 4, done.stdout
+    assert done.returncode == 0 and done.stdout.count("NaN or Inf\n") == done.stdout.count("holds NaN or Inf in 'q'\n") == 2, done.stdout
     assert far(product(load(tmp_path / "out")), truth) < 0.05
 
 
