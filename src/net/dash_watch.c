@@ -121,6 +121,27 @@ bool rfi_bucket_take(rfi_bucket *b, double time)
     return there;
 }
 
+/* A word from before the last one: another broker is slower, or plays old messages again. */
+static bool is_outdated(const rfi_sight *s, const rfi_head *head)
+{
+    bool past = false;
+    for (unsigned i = 0; i < s->pasts && i < RFI_PAST_BOOTS; i++) {
+        past = past || s->past[i] == head->boot;
+    }
+    return s->seen && (head->boot == s->boot ? head->round < s->round : past);
+}
+
+/* A process has been started since, or an epoch has begun. */
+static void note_boot(rfi_sight *s, const rfi_head *head)
+{
+    if (s->seen && s->boot != head->boot) {
+        s->past[s->pasts++ % RFI_PAST_BOOTS] = s->boot;
+    }
+    s->seen = true;
+    s->boot = head->boot;
+    s->round = head->round;
+}
+
 /* Verifies a STATUS by the run file whose epoch it names: the one in force, or a later one. Of an epoch whose file is missing, or that is
  * over, it tells nothing but that its sender works by it. */
 static bool verify_status(rfi_watch *w, ptrdiff_t agent, const unsigned char *bytes, size_t size, int64_t *epoch)
@@ -137,7 +158,8 @@ static bool verify_status(rfi_watch *w, ptrdiff_t agent, const unsigned char *by
                                     .run = later ? later->hash : head.run,
                                     .key = (later ? later : file)->participants[agent].identity,
                                     .by = &rfi_ed25519};
-    if (rfi_status_take(&from, bytes, size, &head, &w->status) != RFI_GOOD) {
+    if (rfi_status_take(&from, bytes, size, &head, &w->status) != RFI_GOOD ||
+        is_outdated(&w->view->sights[agent], &head)) {
         return false;
     }
     w->view->sights[agent].epoch = *epoch;
@@ -165,8 +187,7 @@ static void take_status(rfi_watch *w, ptrdiff_t agent, const unsigned char *byte
         memset(s->refused, 0, (size_t)(csr.start[agent + 1] - csr.start[agent]) * sizeof *s->refused);
         s->left = false;
     }
-    s->seen = true;
-    s->boot = head.boot;
+    note_boot(s, &head);
     put_status(w, agent, time);
     if (w->status.standing == RFI_STANDING_LEFT && !s->left) {
         s->left = true;

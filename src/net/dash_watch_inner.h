@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 /* What is verified of one sender: so many messages at once, and tokens_second a second. */
-enum { RFI_BUCKET_MOST = 6 };
+enum { RFI_BUCKET_MOST = 6, RFI_PAST_BOOTS = 8 };
 typedef struct rfi_bucket {
     double tokens, at;
 } rfi_bucket;
@@ -19,9 +19,12 @@ typedef struct rfi_bucket {
 typedef struct rfi_sight {
     bool seen, left, proven;
     uint64_t boot;
-    int64_t epoch;                /* that it works by */
-    double heard;                 /* when, whatever its epoch; -HUGE_VAL: never */
-    ptrdiff_t audience, accusers; /* who hears it, and how many of them say that it is excluded */
+    uint64_t round;                /* of its last word; what is older was held back or is played again */
+    uint64_t past[RFI_PAST_BOOTS]; /* numbers of its processes before this one, */
+    unsigned pasts;                /* so many */
+    int64_t epoch;                 /* that it works by */
+    double heard;                  /* when, whatever its epoch; -HUGE_VAL: never */
+    ptrdiff_t audience, accusers;  /* who hears it, and how many of them say that it is excluded */
     rfi_bucket bucket;
     unsigned char mark[RFI_HASH_BYTES]; /* of its last frame: other brokers bring the same one */
     /* Per neighbour, by its place in the graph's row. */

@@ -240,6 +240,10 @@ static reef_status reap(rfi_swarm *s, ptrdiff_t k, reef_error *error)
     if (rfi_swarm_path(s, log, "log", k)) {
         last_line(log, line, sizeof line);
     }
+    if (WIFSIGNALED(status)) {
+        return rfi_fail(error, REEF_E_ENGINE, "agent %td was ended by signal %d (%s): %s", k, WTERMSIG(status),
+                        strsignal(WTERMSIG(status)), line);
+    }
     return rfi_fail(error, REEF_E_ENGINE, "agent %td ended with code %d: %s", k, p->exit_code, line);
 }
 

@@ -268,22 +268,45 @@ def check_unknown(reef):
         page.wait("document.getElementById('state').textContent === 'connection lost' && document.getElementById('verdict').textContent.includes('does not answer')", "a page without its server does not say so")
 
 
+def check_restart(reef):
+    """The page stays open while the command ends and another run begins at its port."""
+    with Page(reef) as page:
+        page.put(lines.run(10, malicious=[2]), *lines.rounds(10, 0, 5))
+        page.open()
+        page.wait("m.agent?.round[9] === 4 && reefDash.graph.cy?.nodes().length === 10", "the first run is not shown")
+        page.driver.find_element(By.CSS_SELECTOR, "[data-agent='7'] button").click()
+        port = page.url.split(":")[2].strip("/")
+        page.process.terminate()
+        page.process.wait(PATIENCE)
+        page.wait("document.getElementById('state').textContent === 'connection lost'", "the end of the command is not told")
+        page.process = subprocess.Popen([reef, "dash", "--replay", "-", "--port", port], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        second = json.loads(lines.run(16, malicious=[3]))
+        second["name"] = "second"
+        page.put(lines.dump(second), *lines.rounds(16, 0, 8, attacked=[3]))
+        page.wait("m.n === 16 && m.agent.round[15] === 7 && document.title === 'Reef: second'", "the page does not connect again")
+        page.wait("reefDash.graph.cy.nodes().length === 16 && document.querySelectorAll('#agent-rows tr').length === 16", "the graph is still the one of the run before")
+        page.wait("document.getElementById('verdict').textContent.startsWith('The malicious agent has been found out: agent-3')", "the sentence is still the one of the run before")
+        check(page.js("return document.getElementById('detail').hidden"), "an agent of the run before is still chosen")
+        page.silent(but=["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING"])
+
+
 def check_replay(reef):
     """A file is played back by its times, and one can go back."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "run.jsonl")
         with open(path, "w") as file:
-            file.write("\n".join([lines.run(10, malicious=[2]), *lines.rounds(10, 0, 20), *lines.rounds(10, 20, 60, attacked=[2]), "no line of a run"]))
+            file.write("\n".join([lines.run(10, malicious=[2]), *lines.rounds(10, 0, 20), lines.event(1e300, "odd"), *lines.rounds(10, 20, 60, attacked=[2]), "no line of a run"]))
         process = subprocess.run([reef, "dash", "--replay", os.path.join(folder, "none")], capture_output=True, text=True)
         check(process.returncode == 5 and "No such file" in process.stderr, f"a missing file: {process}")
         with Page(reef, path) as page:
-            check("1 of 602 lines are not lines of a recorded run" in page.said, f"it says {page.said}")
+            check("1 of 603 lines are not lines of a recorded run" in page.said, f"it says {page.said}")
             page.open()
             page.wait("m.time > 0.5 && document.getElementById('state').textContent === 'replay'", "it does not play")
             slide = "const at = document.getElementById('at'); at.value = arguments[0]; at.dispatchEvent(new Event('input')); document.getElementById('play').textContent === 'Pause' && document.getElementById('play').click();"
             page.js(slide, 1000)
-            page.wait("reefDash.model.agent.round[9] === 59 && document.querySelector(\"[data-agent='2']\").dataset.trust === '0'", "the end is not reached")
+            page.wait("reefDash.model.agent.round[9] === 59 && document.querySelector(\"[data-agent='2']\").dataset.trust === '0' && m.time < 6", "the end is not reached")
             page.js(slide, 200)
+            check(page.js("return document.getElementById('clock').textContent.split(' / ')[1]") == "5.9 s", "a line of no time has changed how long the run is")
             page.wait("reefDash.model.time < 2 && document.querySelector(\"[data-agent='2']\").dataset.trust === '1.1'", "going back does not work")
             page.silent()
 

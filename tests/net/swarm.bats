@@ -326,3 +326,20 @@ PROGRAM
     REEF_NATS_SERVER=/bin/false run -1 "$REEF" swarm trial.yaml -q --set agents=4
     [[ "$output" == "reef swarm: the broker does not start: "*"(--keep FOLDER keeps the logs)" ]]
 }
+
+@test "an agent that a signal ends is told of" {
+    experiment ref "${lms[@]}"
+    sed -i 's/^rounds: .*/rounds: 1000000/' trial.yaml
+    "$REEF" swarm trial.yaml --no-figures -o out 2>told 3>&- &
+    swarm=$!
+    for _ in $(seq 600); do
+        if grep -q 'round' told; then break; fi
+        sleep 0.1
+    done
+    kill -USR1 "$(pgrep -P "$swarm" -f 'key-3 ')"
+    code=0
+    wait "$swarm" || code=$?
+    [ "$code" = 1 ]
+    tail -n 1 told
+    grep -q '^reef swarm: agent 3 was ended by signal 10 (User defined signal 1): ' told
+}

@@ -241,6 +241,38 @@ static void rest_a_tenth(void)
     (void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
+/* Signed words that a broker plays again, of this process or one before, change nothing. */
+static void old_words_are_not_played_again(void **state)
+{
+    static unsigned char frames[4][RFI_STATUS_FRAME_MAX];
+    static const uint64_t boots[] = {7, 7, 8, 8};
+    static const int order[] = {0, 1, 0, 2, 1, 0, 3, 2, 0};
+    size_t size = 0;
+    (void)state;
+    static world w;
+    open_world(&w);
+    for (uint64_t i = 0; i < 4; i++) {
+        const rfi_status status = {.round = 10 + i, .weight = 1};
+        rfi_head head = head_of(&w, 4);
+        head.boot = boots[i];
+        size = rfi_status_frame(frames[i], &head, &status, &w.secrets[4].identity, &rfi_ed25519);
+    }
+    for (ptrdiff_t i = 0; i < COUNT(order); i++) {
+        rfi_watch_hear(w.watch, "reef.t.t.4", frames[order[i]], size);
+        rest_a_tenth();
+        rest_a_tenth();
+        rest_a_tenth();
+        rest_a_tenth(); /* three a second are looked at */
+    }
+    for (int round = 10; round < 14; round++) {
+        char sought[32];
+        (void)snprintf(sought, sizeof sought, "\"agent\":4,\"round\":%d,", round);
+        assert_int_equal(found(&w, sought), 1);
+    }
+    assert_int_equal(told(&w, "started", 4), 2);
+    close_world(&w);
+}
+
 static void hear_file(const world *w, const char *subject, const char *path)
 {
     static char bytes[1 << 16];
@@ -384,11 +416,9 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_accusers_are_not_believed),
-        cmocka_unit_test(refusals_do_not_fill_the_log),
-        cmocka_unit_test(next_epoch_from_the_network),
-        cmocka_unit_test(few_do_not_begin_an_epoch),
-        cmocka_unit_test(next_epoch_by_hand),
+        cmocka_unit_test(few_accusers_are_not_believed),  cmocka_unit_test(refusals_do_not_fill_the_log),
+        cmocka_unit_test(old_words_are_not_played_again), cmocka_unit_test(next_epoch_from_the_network),
+        cmocka_unit_test(few_do_not_begin_an_epoch),      cmocka_unit_test(next_epoch_by_hand),
         cmocka_unit_test(given_file_is_not_in_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

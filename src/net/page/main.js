@@ -401,6 +401,7 @@ function describe(m) {
 function drawNetwork(m) {
   if (page.structure !== m.structure) {
     page.structure = m.structure;
+    if (page.members !== undefined && page.members !== m.run.name) choose(-1); // another run at the same address
     if (page.members === m.run.name && m.n <= GRAPH_MOST) drawLegend(); // the next epoch: the view stays
     else setView(m.n > GRAPH_MOST ? "matrix" : "graph");
     page.members = m.run.name;
@@ -504,7 +505,10 @@ function listen() {
   });
   source.addEventListener("message", (event) => {
     if (event.data.startsWith('{"type":"hello"')) {
+      const structure = page.model.structure;
       page.model = new Model();
+      page.model.structure = structure; // so that what follows is drawn anew, whatever it is
+      page.settled = false;
       page.replaying = event.data.includes('"replay":true');
       page.lost = false;
       replay.clear();

@@ -3,6 +3,7 @@
 const SAMPLES = 512; // columns of history; when they are full, every second one goes
 const LOG = 2000;
 const TEXT = 400;
+export const LATEST = 1e8; // seconds, three years: what is later is no time
 const SILENT = 10; // seconds without a word
 const DISTRUST = 0.25; // a median below it: not trusted
 const TRUST = 0.5; // above it: trusted again
@@ -62,7 +63,7 @@ export class Model {
       return false;
     }
     this.lines++;
-    const time = number(o.time);
+    const time = o.time <= LATEST ? number(o.time) : NaN;
     if (time >= this.time) this.time = time;
     take.call(this, o, time >= 0 ? time : this.time);
     return true;

@@ -1,10 +1,10 @@
 // A recorded run, played back by the times of its lines: forwards at any speed; going back begins anew.
-import { Model } from "./model.js";
+import { LATEST, Model } from "./model.js";
 
 const $ = (id) => document.getElementById(id);
 const timeOf = (line) => {
   const t = parseFloat(line.slice(line.indexOf('"time":') + 7));
-  return Number.isFinite(t) && t >= 0 ? t : 0;
+  return t >= 0 && t <= LATEST ? t : 0;
 };
 
 export class Replay {
