@@ -3,6 +3,7 @@
  *   hostile try PORT KEY          reads lines "pub SUBJECT" and "sub SUBJECT"; says "allowed" or "refused" before each of them
  *   hostile leaf PORT KEY         the same at the port for leaves, as a leaf whose server does not mind what its hub has told it
  *   hostile ear PORT KEY          as a leaf that wants to hear everything: says "hearing", then the subjects of what it hears, until the hub is gone
+ *   hostile listen PORT KEY SUBJECT  says "hearing", then the subjects of what it hears, until the server is gone
  *   hostile flood PORT KEY RUN N  sends N frames of no use in the name of the key's owner, as fast as the server takes them
  *   hostile put PORT KEY SUBJECT N  reads bytes and sends them N times; refused by the server: exit code 1
  *   hostile hear PORT KEY RUN     says "hearing"; then "AGENT ROUND MARK" for every signed model that an agent of the run puts into its slot, as
@@ -86,6 +87,19 @@ static bool enter_as_leaf(wire *w, const char *port, const rfi_secret *secret)
     return wire_send(w, text, (size_t)length) && wire_flush(w) && w->errors == 0;
 }
 
+/* Of all that comes until the server is gone. */
+static int print_subjects(wire *w)
+{
+    printf("hearing\n");
+    (void)fflush(stdout);
+    while (wire_wait(w)) {
+        printf("%s\n", w->subject);
+        (void)fflush(stdout);
+    }
+    wire_close(w);
+    return 0;
+}
+
 static int hear_as_leaf(const char *port, const char *key)
 {
     static const char all[] = "LS+ >\r\n";
@@ -98,14 +112,20 @@ static int hear_as_leaf(const char *port, const char *key)
     if (!enter_as_leaf(&w, port, &secret) || !wire_send(&w, all, sizeof all - 1) || !wire_flush(&w)) {
         return fail(port, w.error[0] ? w.error : "the server has closed the connection");
     }
-    printf("hearing\n");
-    (void)fflush(stdout);
-    while (wire_wait(&w)) {
-        printf("%s\n", w.subject);
-        (void)fflush(stdout);
+    return print_subjects(&w);
+}
+
+static int hear_subject(const char *port, const char *key, const char *subject)
+{
+    wire w;
+    rfi_secret secret;
+    if (enter(&w, port, key, &secret)) {
+        return 1;
     }
-    wire_close(&w);
-    return 0;
+    if (!wire_subscribe(&w, subject, 1) || !wire_flush(&w) || w.errors) {
+        return fail(subject, w.error[0] ? w.error : "the server has closed the connection");
+    }
+    return print_subjects(&w);
 }
 
 /* A hub ends the connection of a leaf that does what it may not, so each line has one of its own. */
@@ -250,6 +270,9 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "leaf") == 0) {
         return try_as_leaf(argv[2], argv[3]);
     }
+    if (argc == 5 && strcmp(argv[1], "listen") == 0) {
+        return hear_subject(argv[2], argv[3], argv[4]);
+    }
     if (argc == 6 && strcmp(argv[1], "flood") == 0) {
         return flood(argv[2], argv[3], argv[4], strtol(argv[5], NULL, 10));
     }
@@ -259,9 +282,8 @@ int main(int argc, char **argv)
     if (argc == 6 && strcmp(argv[1], "put") == 0) {
         return put(argv[2], argv[3], argv[4], strtol(argv[5], NULL, 10));
     }
-    fprintf(
-        stderr,
-        "usage: hostile try PORT KEY | leaf PORT KEY | ear PORT KEY | flood PORT KEY RUN N | put PORT KEY SUBJECT N | "
-        "hear PORT KEY RUN\n");
+    fprintf(stderr, "usage: hostile try PORT KEY | leaf PORT KEY | ear PORT KEY | listen PORT KEY SUBJECT | flood PORT "
+                    "KEY RUN N | put PORT KEY SUBJECT N | "
+                    "hear PORT KEY RUN\n");
     return 2;
 }

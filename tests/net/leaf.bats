@@ -113,12 +113,15 @@ goes_on() {
 
 @test "when the hub is killed and comes back, leaves find it and all combine again" {
     make_tree 'graph: complete' 'rule: median' 'strategy: "diffusion:mu=0.1"' 'malicious: 0.2' 'deadline: 1s' \
-        'test: {problem: "lms:dimension=10", attack: silent, malicious: "8", sync: false}'
+        'test: {problem: "lms:dimension=10", attack: silent, malicious: "8", sync: false}' \
+        "observers: {desk: \"$("$REEF" keys new desk 2>/dev/null | grep -oE 'U[A-Z2-7]{55}')\"}"
     start_hub
     start_leaf east
     start_leaf west
     start_agents
+    start told.txt "$hostile" listen "$port" desk.key 'reef.t.t.*'
     for k in 0 4 7; do goes_on $k 20; done
+    for k in 0 4 7; do await told.txt "^reef.t.t.$k"; done # observers are told of agents behind leaves, too
     kill -9 "$hub"
     last=${agent[0]}
     await east.log '^disconnected: hub='
@@ -299,6 +302,19 @@ refused() {
     make_tls
     start_tls_hub ''
     refused 'TLS'
+}
+
+@test "TLS between leaf and hub cannot be stripped by somebody in between" {
+    make_tls
+    outside=$leaf_port
+    leaf_port=$(free_port)
+    start_tls_hub 'tls { cert_file: good.pem, key_file: good.key }'
+    write_strip
+    start strip.log python3 strip.py "$outside" "$leaf_port"
+    await strip.log ready
+    leaf_port=$outside
+    refused 'TLS|EOF|closed'
+    run ! grep -a nkey seen # nor has the leaf said who it is
 }
 
 @test "what cannot work is refused with a sentence" {

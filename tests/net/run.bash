@@ -89,3 +89,27 @@ certificate() {
     fi
     [ -s "$1.pem" ]
 }
+
+# Somebody between who takes TLS out of what servers say of themselves:  python3 strip.py PORT SERVERS-PORT; all that passes is in `seen`.
+write_strip() {
+    cat >strip.py <<'PY'
+import socket, sys, threading
+def copy(a, b):
+    try:
+        while data := a.recv(65536):
+            seen.write(data)
+            b.sendall(data.replace(b'"tls_required":true', b'"tls_required":false').replace(b'"tls_available":true', b'"tls_available":false'))
+    except OSError:
+        pass
+    for s in (a, b):
+        s.close()
+seen = open("seen", "wb", buffering=0)
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+while True:
+    near, _ = listener.accept()
+    far = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for pair in ((near, far), (far, near)):
+        threading.Thread(target=copy, args=pair, daemon=True).start()
+PY
+}

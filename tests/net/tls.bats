@@ -91,24 +91,7 @@ refused() {
     port=$behind
     start_server 'tls { cert_file: good.pem, key_file: good.key }' "listen: \"127.0.0.1:$behind\""
     port=$outside
-    cat >strip.py <<'PY'
-import socket, sys, threading
-def copy(a, b):
-    try:
-        while data := a.recv(65536):
-            b.sendall(data.replace(b'"tls_required":true', b'"tls_required":false').replace(b'"tls_available":true', b'"tls_available":false'))
-    except OSError:
-        pass
-    for s in (a, b):
-        s.close()
-listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-print("ready", flush=True)
-while True:
-    near, _ = listener.accept()
-    far = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
-    for pair in ((near, far), (far, near)):
-        threading.Thread(target=copy, args=pair, daemon=True).start()
-PY
+    write_strip
     start strip.log python3 strip.py "$outside" "$behind"
     await strip.log ready
     refused 'secure|TLS' --authority ca.pem
