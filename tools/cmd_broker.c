@@ -5,7 +5,19 @@
 
 #include <stdio.h>
 
-enum { OPT_LISTEN = 256, OPT_STORE, OPT_CERT, OPT_PRIVATE, OPT_AUTHORITY, OPT_PRINT, OPT_LOG, OPT_LEVEL };
+enum {
+    OPT_LISTEN = 256,
+    OPT_STORE,
+    OPT_CERT,
+    OPT_PRIVATE,
+    OPT_AUTHORITY,
+    OPT_PRINT,
+    OPT_LOG,
+    OPT_LEVEL,
+    OPT_LEAVES,
+    OPT_LEAF,
+    OPT_KEY
+};
 static const option_row options[] = {
     {OPT_LISTEN, "listen", "HOST:PORT", "where it listens (default: as the run file says)", VALUE_TEXT, NULL},
     {OPT_STORE, "store", "FOLDER", "configuration, log and stored models (default: reef-broker)", VALUE_FOLDER, NULL},
@@ -13,6 +25,10 @@ static const option_row options[] = {
     {OPT_PRIVATE, "private-key", "FILE", "the private key of the certificate", VALUE_FILE, NULL},
     {OPT_AUTHORITY, "authority", "FILE", "certificates that its own is signed with (default: those of the system)",
      VALUE_FILE, NULL},
+    {OPT_LEAVES, "leaves", "HOST:PORT", "where it listens to its leaves (default: it has none)", VALUE_TEXT, NULL},
+    {OPT_LEAF, "leaf", "HUB", "it is a leaf of the broker that listens to leaves at HUB, tls://HOST:PORT", VALUE_TEXT,
+     NULL},
+    {OPT_KEY, "key", "FILE", "key file of a leaf, from `reef keys new`", VALUE_FILE, NULL},
     {OPT_LOG, "log", "FORMAT", "format of the log on standard error: plain, logfmt or json (default: plain)",
      VALUE_TEXT, NULL},
     {OPT_LEVEL, "log-level", "LEVEL", "lowest level that is logged: debug, info, warning or error (default: info)",
@@ -38,6 +54,15 @@ static int take_option(void *user, int code, const char *value)
         break;
     case OPT_AUTHORITY:
         b->authority = value;
+        break;
+    case OPT_LEAVES:
+        b->leaves = value;
+        break;
+    case OPT_LEAF:
+        b->hub = value;
+        break;
+    case OPT_KEY:
+        b->key = value;
         break;
     case OPT_LOG:
         return net_log_format(value, &b->log)
@@ -68,6 +93,12 @@ static int run_broker(int argc, char **argv)
     }
     if (!b.certificate != !b.private_key) {
         return bad_usage(&command_broker, "--cert and --private-key go together", NULL);
+    }
+    if (!b.hub != !b.key) {
+        return bad_usage(&command_broker, "--leaf and --key go together", NULL);
+    }
+    if (b.hub && b.leaves) {
+        return bad_usage(&command_broker, "a leaf has no leaves: --leaf or --leaves", NULL);
     }
     b.run_file = argv[1];
     b.tell = b.print ? net_print : net_log;

@@ -80,7 +80,7 @@ static int make_key(const arguments *a, const char *name)
     printf("%s: \"%s\"\n", name, keys);
     fprintf(stderr,
             "reef keys: %s is secret. Give the line above to the coordinator of the run: it goes under agents:, "
-            "or for an observer only its U... under observers:\n",
+            "or for an observer or a leaf only its U... under observers: or leaves:\n",
             printable_path(path));
     return EXIT_DONE;
 }

@@ -102,8 +102,11 @@ typedef struct reef_broker_options {
     const volatile sig_atomic_t *stop;     /* when it becomes non-zero the server is ended; NULL: never */
     reef_log_format log;                   /* of what is told */
     reef_log_level level;                  /* events below it are not written */
+    const char *leaves;                    /* "HOST:PORT" for leaves; NULL: there are none */
+    const char *hub;                       /* this broker is a leaf of the one there; NULL: it is none */
+    const char *key;                       /* key file of the leaf */
 } reef_broker_options;
-/* Runs a nats-server for the agents of a run until it is told to stop, starting it again if it ends. Tells "ready: ..." each time agents
+/* Runs a nats-server for the agents of a run, or for those behind a leaf, until it is told to stop, starting it again if it ends. Tells "ready: ..." each time agents
  * can come. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_broker(const reef_broker_options *options, reef_error *error);
 

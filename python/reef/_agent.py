@@ -48,7 +48,7 @@ class _Broker(c.Structure):  # reef_broker_options
     _fields_ = [("size", c.c_size_t), ("run_file", c.c_char_p), ("listen", c.c_char_p), ("store", c.c_char_p),
                 ("certificate", c.c_char_p), ("private_key", c.c_char_p), ("authority", c.c_char_p),
                 ("only_print", c.c_bool), ("tell", _TELL), ("user", c.c_void_p), ("stop", c.c_void_p),
-                ("log", c.c_int), ("level", c.c_int)]
+                ("log", c.c_int), ("level", c.c_int), ("leaves", c.c_char_p), ("hub", c.c_char_p), ("key", c.c_char_p)]
 
 
 _lib: Optional[c.CDLL] = None

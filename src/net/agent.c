@@ -184,6 +184,7 @@ reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
 {
     rfi_neighbour neighbours[RFI_NEIGHBOURS_MAX];
     uint32_t witnesses[RFI_WITNESSES_MAX];
+    rfi_runfile_stand(&a->file, a->place);
     const rfi_terms *terms = &a->file.terms;
     uint64_t first = (uint64_t)terms->from;
     rfi_node_setup setup = {.window = {.shape = a->roster.shape,

@@ -8,6 +8,7 @@
 #include "net/keys.h"
 #include "net/link_nats.h"
 #include "net/notify.h"
+#include "net/runfile_text.h"
 
 #include <reef/net.h>
 
@@ -41,6 +42,10 @@ typedef struct broker {
     double hand_out_at, hand_out_every; /* the run file, again */
     char listen[300];
     char url[320];
+    rfi_secret leaf; /* of a leaf: its key... */
+    char credentials[RFI_PATH_SIZE];
+    rfi_hub hub; /* ...and its hub */
+    rfi_hub_watch watch;
     pid_t child; /* 0: none */
 } broker;
 
@@ -125,14 +130,14 @@ static void hand_out_again(broker *b)
 {
     static const double patience = 2;
     static const double rarely = 60;
-    if (rfi_now() >= b->hand_out_at) {
+    if (!b->options->hub && rfi_now() >= b->hand_out_at) {
         (void)hand_out(b, patience, NULL);
         b->hand_out_every = fmin(2 * b->hand_out_every, rarely);
         b->hand_out_at = rfi_now() + b->hand_out_every;
     }
 }
 
-/* Makes the streams as soon as the server listens. */
+/* Makes the streams as soon as the server listens; a leaf has none. */
 static reef_status make_streams(broker *b, reef_error *error)
 {
     enum { PAUSES = 600 };
@@ -144,8 +149,8 @@ static reef_status make_streams(broker *b, reef_error *error)
             return rfi_fail(error, REEF_E_ENGINE, "nats-server has ended; %s/server.log says why", b->options->store);
         }
         pause_briefly();
-        status = rfi_nats_make_streams(&by, next_stream, b, error);
-        if (status == REEF_OK) {
+        status = b->options->hub ? rfi_nats_try(&by, error) : rfi_nats_make_streams(&by, next_stream, b, error);
+        if (status == REEF_OK && !b->options->hub) {
             status = hand_out(b, patience, error);
         }
     }
@@ -154,10 +159,11 @@ static reef_status make_streams(broker *b, reef_error *error)
 
 /* ---- setting up ---- */
 
-/* HOST:PORT of the run file's broker. */
+/* HOST:PORT of the run file's broker, or of the leaf. */
 static void default_listen(broker *b)
 {
-    const char *url = b->file.broker[0];
+    const rfi_leaf *leaf = b->options->hub ? rfi_runfile_leaf(&b->file, b->leaf.login.public_key) : NULL;
+    const char *url = leaf ? leaf->url : b->file.broker[0];
     const char *host = strstr(url, "://");
     (void)snprintf(b->listen, sizeof b->listen, "%s",
                    b->options->listen ? b->options->listen : (host ? host + 3 : url));
@@ -171,7 +177,9 @@ static reef_status write_config(broker *b, reef_error *error)
                                     .certificate = b->options->certificate,
                                     .private_key = b->options->private_key,
                                     .operator_login = &b->login,
-                                    .before = b->has_old ? &b->old_roster : NULL};
+                                    .before = b->has_old ? &b->old_roster : NULL,
+                                    .leaves = b->options->leaves,
+                                    .hub = b->options->hub ? &b->hub : NULL};
     reef_status status = rfi_broker_config(&b->roster, &setup, &page, error);
     if (status == REEF_OK && b->options->print) {
         b->options->tell(b->options->user, page.text);
@@ -224,6 +232,40 @@ static reef_status load_file(broker *b, reef_error *error)
     return REEF_OK;
 }
 
+/* The key of a leaf, which the run file must name, and the hub. */
+static reef_status prepare_leaf(broker *b, reef_error *error)
+{
+    const reef_broker_options *o = b->options;
+    if (!rfi_is_broker(o->hub)) {
+        return rfi_fail(error, REEF_E_ARG, "a hub is tls://HOST:PORT, or nats://127.0.0.1:PORT on this machine");
+    }
+    reef_status status = rfi_secret_read(o->key, &b->leaf, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    if (!rfi_runfile_leaf(&b->file, b->leaf.login.public_key)) {
+        return rfi_fail(error, REEF_E_ARG,
+                        "the key in %.100s belongs to no leaf of run %s: has the coordinator listed it under leaves:?",
+                        o->key, b->file.run);
+    }
+    if (snprintf(b->credentials, sizeof b->credentials, "%s/" RFI_LEAF_FILE, o->store) >= (int)sizeof b->credentials) {
+        return rfi_fail(error, REEF_E_FILE, "the path of the store is too long");
+    }
+    b->hub =
+        (rfi_hub){.url = o->hub, .authority = o->authority, .credentials = b->credentials, .login = &b->leaf.login};
+    return REEF_OK;
+}
+
+/* Whoever is not on this machine is spoken to through TLS alone. */
+static reef_status check_listen(const broker *b, reef_error *error)
+{
+    char leaves[320];
+    (void)snprintf(leaves, sizeof leaves, "nats://%s", b->options->leaves ? b->options->leaves : "127.0.0.1:0");
+    return b->options->certificate || (rfi_is_loopback(b->url) && rfi_is_loopback(leaves))
+               ? REEF_OK
+               : rfi_fail(error, REEF_E_ARG, "a broker for other machines needs --cert and --private-key");
+}
+
 static reef_status prepare(broker *b, reef_error *error)
 {
     unsigned char seed[RFI_KEY_BYTES];
@@ -232,14 +274,18 @@ static reef_status prepare(broker *b, reef_error *error)
     if (status != REEF_OK) {
         return status;
     }
-    status = rfi_roster_create(NULL, &b->file, &b->roster, error);
+    status = b->options->hub ? prepare_leaf(b, error) : REEF_OK;
+    if (status == REEF_OK) {
+        status = rfi_roster_create(NULL, &b->file, &b->roster, error);
+    }
     if (status != REEF_OK) {
         return status;
     }
     default_listen(b);
     (void)snprintf(b->url, sizeof b->url, "%s://%s", scheme, b->listen);
-    if (!b->options->certificate && !rfi_is_loopback(b->url)) {
-        return rfi_fail(error, REEF_E_ARG, "a broker for other machines needs --cert and --private-key");
+    status = check_listen(b, error);
+    if (status != REEF_OK) {
+        return status;
     }
     if (!b->options->print && mkdir(b->options->store, S_IRWXU) != 0 && errno != EEXIST) {
         return rfi_fail(error, REEF_E_FILE, "%s: %s", rfi_path_show(b->options->store), strerror(errno));
@@ -251,10 +297,14 @@ static reef_status prepare(broker *b, reef_error *error)
     if (snprintf(b->config, sizeof b->config, "%s/server.conf", b->options->store) >= (int)sizeof b->config) {
         return rfi_fail(error, REEF_E_FILE, "the path of the store is too long");
     }
+    if (b->options->leaves && !b->options->print) {
+        rfi_hub_tell_version(&b->log);
+    }
     rfi_random(seed, sizeof seed);
     rfi_keys_derive(&b->login, seed, RFI_KEY_LOGIN);
     rfi_wipe(seed, sizeof seed);
-    return write_config(b, error);
+    status = b->options->hub && !b->options->print ? rfi_hub_write_credentials(&b->hub, error) : REEF_OK;
+    return status == REEF_OK ? write_config(b, error) : status;
 }
 
 /* ---- epochs ---- */
@@ -368,6 +418,10 @@ static reef_status supervise(broker *b, reef_error *error)
             pause_briefly();
             if (rfi_now() - looked >= 1) {
                 looked = rfi_now();
+                if (b->options->hub) {
+                    rfi_hub_look(&b->watch, &b->log, &b->file, &b->hub,
+                                 &(rfi_nats_operator){b->url, &b->login, b->options->authority});
+                }
                 hand_out_again(b);
                 reef_status status = look_for_next(b, error);
                 if (status != REEF_OK) {
@@ -391,6 +445,7 @@ static reef_status supervise(broker *b, reef_error *error)
         }
         if (b->child && !must_stop(b)) {
             b->hand_out_every = 1;
+            b->watch.since = rfi_now();
             b->hand_out_at = rfi_now() + b->hand_out_every;
             rfi_notify("READY=1");
             RFI_LOG(&b->log, REEF_LOG_INFO, "ready", RFI_LOG_TEXT("run", b->file.run), RFI_LOG_TEXT("url", b->url),
@@ -413,7 +468,7 @@ reef_status reef_net_broker(const reef_broker_options *options, reef_error *erro
     status = prepare(&b, error);
     if (status == REEF_OK && !options->print) {
         const rfi_nats_operator by = {.url = b.url, .login = &b.login, .authority = options->authority};
-        status = rfi_broker_files_open(&b.files, &by, &b.bytes, error);
+        status = rfi_broker_files_open(&b.files, &by, options->hub != NULL, &b.bytes, error);
     }
     if (status == REEF_OK && !options->print) {
         status = supervise(&b, error);
@@ -421,7 +476,11 @@ reef_status reef_net_broker(const reef_broker_options *options, reef_error *erro
     rfi_notify("STOPPING=1");
     rfi_broker_files_close(&b.files);
     stop_server(&b);
+    if (b.credentials[0] && !options->print) {
+        (void)unlink(b.credentials);
+    }
     rfi_wipe(&b.login, sizeof b.login);
+    rfi_wipe(&b.leaf, sizeof b.leaf);
     rfi_roster_free(&b.roster);
     rfi_runfile_free(&b.file);
     rfi_roster_free(&b.old_roster);

@@ -49,21 +49,22 @@ void rfi_page_free(rfi_page *page)
 
 /* ---- permissions ---- */
 
-static void allow_get(rfi_page *p, const char *run, char kind, unsigned long agent)
+void rfi_allow_get(rfi_page *p, const char *run, char kind, unsigned long agent)
 {
     rfi_page_add(p, ", \"$JS.API.DIRECT.GET.reef-%s-%c-%lu\", \"$JS.reef.API.DIRECT.GET.reef-%s-%c-%lu\"", run, kind,
                  agent, run, kind, agent);
 }
 
-/* Whom agent k has to do with in an epoch; nobody where it has no place. */
-typedef struct circle {
-    rfi_neighbour neighbours[RFI_NEIGHBOURS_MAX];
-    ptrdiff_t count;
-    uint32_t witnesses[RFI_WITNESSES_MAX];
-    ptrdiff_t others;
-} circle;
+void rfi_allow_own(rfi_page *p, const char *run, unsigned long k)
+{
+    rfi_page_add(p, ", \"reef.%s.s.%lu.*\", \"reef.%s.p.%lu.*.*\"", run, k, run, k);
+    static const char kinds[] = "extc";
+    for (size_t i = 0; i < sizeof kinds - 1; i++) {
+        rfi_page_add(p, ", \"reef.%s.%c.%lu\"", run, kinds[i], k);
+    }
+}
 
-static void find_circle(const rfi_roster *r, ptrdiff_t k, circle *c)
+void rfi_circle_find(const rfi_roster *r, ptrdiff_t k, rfi_circle *c)
 {
     double own = 0;
     bool there = r && k < r->file->agents && !r->file->participants[k].removed;
@@ -71,15 +72,15 @@ static void find_circle(const rfi_roster *r, ptrdiff_t k, circle *c)
     c->others = there ? rfi_roster_witnesses(r, k, c->witnesses) : 0;
 }
 
-static void allow_neighbours(rfi_page *p, const char *run, const circle *c)
+static void allow_neighbours(rfi_page *p, const char *run, const rfi_circle *c)
 {
     for (ptrdiff_t l = 0; l < c->count; l++) {
-        allow_get(p, run, 's', c->neighbours[l].agent);
-        allow_get(p, run, 'p', c->neighbours[l].agent);
+        rfi_allow_get(p, run, 's', c->neighbours[l].agent);
+        rfi_allow_get(p, run, 'p', c->neighbours[l].agent);
     }
 }
 
-static void allow_hearing(rfi_page *p, const char *run, const circle *c)
+static void allow_hearing(rfi_page *p, const char *run, const rfi_circle *c)
 {
     for (ptrdiff_t l = 0; l < c->count; l++) {
         unsigned long agent = c->neighbours[l].agent;
@@ -90,22 +91,29 @@ static void allow_hearing(rfi_page *p, const char *run, const circle *c)
     }
 }
 
-static void add_agent(rfi_page *p, const rfi_roster *r, const rfi_roster *before, ptrdiff_t k)
+/* Where leaves may log in, too, agents and observers may not do so as leaves. */
+static const char *kinds(const rfi_broker_setup *s)
 {
+    return s->leaves ? " allowed_connection_types: [\"STANDARD\"]," : "";
+}
+
+static void add_agent(rfi_page *p, const rfi_roster *r, const rfi_broker_setup *s, ptrdiff_t k)
+{
+    const rfi_roster *before = s->before;
     char key[RFI_KEY_TEXT];
-    circle circles[2];
+    rfi_circle circles[2];
     const char *run = r->file->run;
     bool here = !r->file->participants[k].removed;
-    find_circle(r, k, &circles[0]);
-    find_circle(before, k, &circles[1]);
+    rfi_circle_find(r, k, &circles[0]);
+    rfi_circle_find(before, k, &circles[1]);
     rfi_key_print(key, RFI_LETTER_LOGIN, (here ? r : before)->file->participants[k].login);
     rfi_page_add(p,
-                 "    { nkey: %s, permissions: {\n      publish: { allow: [\"reef.%s.s.%td.*\", \"reef.%s.p.%td.*.*\", "
-                 "\"reef.%s.e.%td\", \"reef.%s.x.%td\", \"reef.%s.t.%td\", \"reef.%s.c.%td\"",
-                 key, run, k, run, k, run, k, run, k, run, k, run, k);
-    rfi_page_add(p, ", \"$JS.API.DIRECT.GET.reef-%s-c\", \"$JS.reef.API.DIRECT.GET.reef-%s-c\"", run, run);
-    allow_get(p, run, 's', (unsigned long)k);
-    allow_get(p, run, 'p', (unsigned long)k);
+                 "    { nkey: %s,%s permissions: {\n      publish: { allow: [\"$JS.API.DIRECT.GET.reef-%s-c\", "
+                 "\"$JS.reef.API.DIRECT.GET.reef-%s-c\"",
+                 key, kinds(s), run, run);
+    rfi_allow_own(p, run, (unsigned long)k);
+    rfi_allow_get(p, run, 's', (unsigned long)k);
+    rfi_allow_get(p, run, 'p', (unsigned long)k);
     allow_neighbours(p, run, &circles[0]);
     allow_neighbours(p, run, &circles[1]);
     rfi_page_add(p, "] },\n      subscribe: { allow: [\"_%s.%td.*.>\", \"reef.%s.s.%td.*\", \"reef.%s.x.*\"", run, k,
@@ -115,21 +123,26 @@ static void add_agent(rfi_page *p, const rfi_roster *r, const rfi_roster *before
     rfi_page_add(p, "] } } }\n");
 }
 
-/* Who is in the run, or was until the next epoch begins. */
-static bool has_login(const rfi_roster *r, const rfi_roster *before, ptrdiff_t k)
+/* Who is in the run, or was until the next epoch begins; at a leaf, of those who are behind it. */
+static bool has_login(const rfi_roster *r, const rfi_broker_setup *s, ptrdiff_t k)
 {
+    const rfi_roster *before = s->before;
+    if (s->hub) {
+        return rfi_runfile_behind(r->file, k, s->hub->login->public_key) ||
+               (before && rfi_runfile_behind(before->file, k, s->hub->login->public_key));
+    }
     return !r->file->participants[k].removed ||
            (before && k < before->file->agents && !before->file->participants[k].removed);
 }
 
-static void add_observer(rfi_page *p, const rfi_runfile *file, const rfi_participant *who)
+static void add_observer(rfi_page *p, const rfi_runfile *file, const rfi_broker_setup *s, const rfi_participant *who)
 {
     char key[RFI_KEY_TEXT];
     rfi_key_print(key, RFI_LETTER_LOGIN, who->login);
     rfi_page_add(p,
-                 "    { nkey: %s, permissions: { publish: { deny: \">\" }, subscribe: { allow: [\"reef.%s.t.*\", "
+                 "    { nkey: %s,%s permissions: { publish: { deny: \">\" }, subscribe: { allow: [\"reef.%s.t.*\", "
                  "\"reef.%s.x.*\", \"reef.%s.c.>\"] } } }\n",
-                 key, file->run, file->run, file->run);
+                 key, kinds(s), file->run, file->run, file->run);
 }
 
 /* Paths go into quotes, where two characters mean something else. */
@@ -143,17 +156,29 @@ static bool is_plain(const char *path)
     return true;
 }
 
-static void add_limits(rfi_page *p, const rfi_roster *r, const rfi_broker_setup *s)
+/* The store. At a leaf there is none: requests go on to the hub, whose domain they name. */
+static void add_store(rfi_page *p, const rfi_roster *r, const rfi_broker_setup *s)
 {
     double agents = (double)r->file->agents;
     double disk = agents * (double)rfi_stream_slots(r) + (double)rfi_stream_files(r) + 64e6;
     double memory = agents * (double)rfi_stream_chunks(r) + 64e6;
-    rfi_page_add(p,
-                 "listen: \"%s\"\nserver_name: \"reef-%s\"\nlogfile: \"%s/server.log\"\npid_file: \"%s/server.pid\"\n"
-                 "jetstream { store_dir: \"%s\", domain: reef, max_mem: %.0f, max_file: %.0f }\n"
-                 "max_payload: 1048576\nwrite_deadline: \"10s\"\nping_interval: \"10s\"\nping_max: 2\n"
-                 "max_connections: %td\nmax_subscriptions: 1024\n",
-                 s->listen, r->file->run, s->store, s->store, s->store, memory, disk, 4 * r->file->agents + 64);
+    rfi_page_add(p, "jetstream { store_dir: \"%s\", domain: reef, max_mem: %.0f, max_file: %.0f }\n", s->store, memory,
+                 disk);
+}
+
+static void add_limits(rfi_page *p, const rfi_roster *r, const rfi_broker_setup *s)
+{
+    const rfi_leaf *leaf = s->hub ? rfi_runfile_leaf(r->file, s->hub->login->public_key) : NULL;
+    rfi_page_add(
+        p,
+        "listen: \"%s\"\nserver_name: \"reef-%s%s%s\"\nlogfile: \"%s/server.log\"\npid_file: "
+        "\"%s/server.pid\"\nmax_payload: 1048576\nwrite_deadline: \"10s\"\nping_interval: \"10s\"\nping_max: 2\n"
+        "max_connections: %td\nmax_subscriptions: 1024\n",
+        s->listen, r->file->run, s->hub ? "-" : "", leaf ? leaf->name : (s->hub ? "leaf" : ""), s->store, s->store,
+        4 * r->file->agents + 64);
+    if (!s->hub) {
+        add_store(p, r, s);
+    }
     if (s->certificate) {
         rfi_page_add(p, "tls { cert_file: \"%s\", key_file: \"%s\" }\n", s->certificate, s->private_key);
     }
@@ -162,20 +187,34 @@ static void add_limits(rfi_page *p, const rfi_roster *r, const rfi_broker_setup 
 reef_status rfi_broker_config(const rfi_roster *r, const rfi_broker_setup *s, rfi_page *p, reef_error *error)
 {
     char key[RFI_KEY_TEXT];
-    if (!is_plain(s->store) || !is_plain(s->listen) || (s->certificate && !is_plain(s->certificate)) ||
-        (s->private_key && !is_plain(s->private_key))) {
+    const char *const texts[] = {s->store,       s->listen, s->certificate,
+                                 s->private_key, s->leaves, s->hub ? s->hub->authority : NULL};
+    bool plain = true;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        plain = plain && (!texts[i] || is_plain(texts[i]));
+    }
+    if (!plain) {
         return rfi_fail(error, REEF_E_ARG, "quotes, backslashes and control characters cannot be in paths of a broker");
     }
     add_limits(p, r, s);
+    if (s->leaves) {
+        rfi_broker_add_leaves(p, s);
+    }
+    if (s->hub) {
+        rfi_broker_add_hub(p, s->hub);
+    }
     rfi_key_print(key, RFI_LETTER_LOGIN, s->operator_login->public_key);
     rfi_page_add(p, "authorization {\n  timeout: 20\n  users: [\n    { nkey: %s }\n", key);
     for (ptrdiff_t k = 0; k < r->file->agents; k++) {
-        if (has_login(r, s->before, k)) {
-            add_agent(p, r, s->before, k);
+        if (has_login(r, s, k)) {
+            add_agent(p, r, s, k);
         }
     }
-    for (ptrdiff_t i = 0; i < r->file->observers; i++) {
-        add_observer(p, r->file, &r->file->observer[i]);
+    if (s->leaves) {
+        rfi_broker_add_leaf_logins(p, r, s->before);
+    }
+    for (ptrdiff_t i = 0; i < r->file->observers && !s->hub; i++) {
+        add_observer(p, r->file, s, &r->file->observer[i]);
     }
     rfi_page_add(p, "  ]\n}\n");
     return p->failed ? rfi_fail(error, REEF_E_NOMEM, "no memory for the configuration of the server") : REEF_OK;

@@ -18,9 +18,9 @@ struct rfi_broker_files {
     rfi_nats_names names;
     rfi_runfile file; /* in force */
     rfi_handout handout;
-    rfi_file offered; /* the next one, not taken yet */
-    double heard_at[RFI_AGENTS_MAX];
-    uint64_t told; /* refused, when last asked */
+    rfi_file offered;                    /* the next one, not taken yet */
+    double heard_at[RFI_AGENTS_MAX + 1]; /* the last: of the hub */
+    uint64_t told;                       /* refused, when last asked */
     reef_error why;
 };
 
@@ -29,7 +29,8 @@ static void consider(rfi_broker_files *f, uint32_t agent, const unsigned char *b
 {
     rfi_runfile next;
     double now = rfi_now();
-    if (agent >= (uint64_t)f->file.agents || now - f->heard_at[agent] < agent_seconds || f->offered.bytes) {
+    if ((agent >= (uint64_t)f->file.agents && agent != RFI_AGENTS_MAX) || now - f->heard_at[agent] < agent_seconds ||
+        f->offered.bytes) {
         f->handout.counts[RFI_HANDED_RATE]++;
         return;
     }
@@ -52,14 +53,17 @@ static void hear(void *user, const char *subject, const unsigned char *bytes, si
     rfi_broker_files *f = user;
     rfi_topic topic;
     (void)pthread_mutex_lock(&f->lock);
-    if (rfi_subject_read(&f->names, subject, &topic) && topic.kind == RFI_TOPIC_FILE) {
+    size_t head = strlen("reef.") + strlen(f->names.run) + 1;
+    if (strlen(subject) > head && strncmp(subject + head, "c.b.", 4) == 0) {
+        consider(f, RFI_AGENTS_MAX, bytes, size);
+    } else if (rfi_subject_read(&f->names, subject, &topic) && topic.kind == RFI_TOPIC_FILE) {
         consider(f, topic.agent, bytes, size);
     }
     (void)pthread_mutex_unlock(&f->lock);
 }
 
-reef_status rfi_broker_files_open(rfi_broker_files **files, const rfi_nats_operator *by, const rfi_file *bytes,
-                                  reef_error *error)
+reef_status rfi_broker_files_open(rfi_broker_files **files, const rfi_nats_operator *by, bool leaf,
+                                  const rfi_file *bytes, reef_error *error)
 {
     rfi_broker_files *f = rfi_allocate(NULL, sizeof *f);
     *files = f;
@@ -67,7 +71,7 @@ reef_status rfi_broker_files_open(rfi_broker_files **files, const rfi_nats_opera
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a broker");
     }
     memset(f, 0, sizeof *f);
-    for (int k = 0; k < RFI_AGENTS_MAX; k++) {
+    for (int k = 0; k <= RFI_AGENTS_MAX; k++) {
         f->heard_at[k] = -agent_seconds;
     }
     (void)pthread_mutex_init(&f->lock, NULL);
@@ -79,7 +83,7 @@ reef_status rfi_broker_files_open(rfi_broker_files **files, const rfi_nats_opera
                                           .run = f->names.run,
                                           .login = by->login,
                                           .authority = by->authority,
-                                          .files = true,
+                                          .what = leaf ? "c.>" : "c.*",
                                           .hear = hear,
                                           .user = f};
         status = rfi_nats_listen(&f->ear, &setup, error);

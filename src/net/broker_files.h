@@ -8,9 +8,9 @@
 
 typedef struct rfi_broker_files rfi_broker_files;
 
-/* Listens at the broker's own server, which need not run yet. bytes: the file in force, which was read before. */
-reef_status rfi_broker_files_open(rfi_broker_files **files, const rfi_nats_operator *by, const rfi_file *bytes,
-                                  reef_error *error);
+/* Listens at the broker's own server, which need not run yet; at a leaf's also to the files that its hub hands out. bytes: the file in force, which was read before. */
+reef_status rfi_broker_files_open(rfi_broker_files **files, const rfi_nats_operator *by, bool leaf,
+                                  const rfi_file *bytes, reef_error *error);
 /* Accepts NULL, sets the pointer to NULL. */
 void rfi_broker_files_close(rfi_broker_files **files);
 /* Another file is in force. */

@@ -179,6 +179,20 @@ static void tell_agent(listing *list, const rfi_roster *roster, ptrdiff_t k)
     }
 }
 
+static void tell_leaf(listing *list, const rfi_runfile *file, const rfi_leaf *leaf)
+{
+    ptrdiff_t behind = 0;
+    for (ptrdiff_t k = 0; k < file->agents; k++) {
+        behind += rfi_runfile_behind(file, k, leaf->login);
+    }
+    rfi_say(&list->to, "leaf %s at %s, with %td agents behind it", leaf->name, leaf->url, behind);
+    if (behind == 0) {
+        list->warnings++;
+        rfi_say(&list->to, "WARNING no agent is behind leaf %s: its name stands behind the keys of those who are",
+                leaf->name);
+    }
+}
+
 static reef_status tell_roster(listing *list, const rfi_runfile *file, reef_error *error)
 {
     rfi_roster roster;
@@ -194,6 +208,9 @@ static reef_status tell_roster(listing *list, const rfi_runfile *file, reef_erro
             (unsigned long long)roster.shape.count, rfi_shape_bytes(&roster.shape));
     for (ptrdiff_t k = 0; k < file->agents; k++) {
         tell_agent(list, &roster, k);
+    }
+    for (ptrdiff_t i = 0; i < file->leaves; i++) {
+        tell_leaf(list, file, &file->leaf[i]);
     }
     rfi_roster_free(&roster);
     return REEF_OK;

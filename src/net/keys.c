@@ -37,26 +37,45 @@ static unsigned value_of(char letter)
     return found ? (unsigned)(found - alphabet) : 32;
 }
 
-void rfi_key_print(char text[RFI_KEY_TEXT], rfi_key_letter letter, const unsigned char key[RFI_KEY_BYTES])
+/* Puts the checksum behind all but the last two bytes, and writes all as letters. */
+static void print(char *text, unsigned char *raw, size_t size)
 {
-    unsigned char raw[RAW];
-    raw[0] = (unsigned char)(value_of((char)letter) << 3);
-    memcpy(raw + 1, key, RFI_KEY_BYTES);
-    unsigned crc = crc16(raw, RAW - 2);
-    raw[RAW - 2] = (unsigned char)crc;
-    raw[RAW - 1] = (unsigned char)(crc >> 8);
+    unsigned crc = crc16(raw, size - 2);
+    raw[size - 2] = (unsigned char)crc;
+    raw[size - 1] = (unsigned char)(crc >> 8);
     unsigned held = 0; /* bits not yet written */
     int bits = 0;
     size_t at = 0;
-    for (size_t i = 0; i < RAW; i++) {
+    for (size_t i = 0; i < size; i++) {
         held = (held << 8) | raw[i];
         for (bits += 8; bits >= 5; bits -= 5) {
             text[at++] = alphabet[(held >> (bits - 5)) & 31U];
         }
         held &= (1U << bits) - 1;
     }
+    if (bits > 0) {
+        text[at++] = alphabet[(held << (5 - bits)) & 31U];
+    }
     text[at] = '\0';
-    rfi_wipe(raw, sizeof raw);
+    rfi_wipe(raw, size);
+}
+
+void rfi_key_print(char text[RFI_KEY_TEXT], rfi_key_letter letter, const unsigned char key[RFI_KEY_BYTES])
+{
+    unsigned char raw[RAW];
+    raw[0] = (unsigned char)(value_of((char)letter) << 3);
+    memcpy(raw + 1, key, RFI_KEY_BYTES);
+    print(text, raw, sizeof raw);
+}
+
+void rfi_login_print_seed(char text[RFI_NKEY_SEED_TEXT], const rfi_keys *login)
+{
+    unsigned char raw[1 + RAW];
+    unsigned user = value_of(RFI_LETTER_LOGIN) << 3;
+    raw[0] = (unsigned char)((value_of(RFI_LETTER_SEED) << 3) | (user >> 5));
+    raw[1] = (unsigned char)((user & 31U) << 3);
+    memcpy(raw + 2, login->secret, RFI_KEY_BYTES); /* the first half of the secret is its seed */
+    print(text, raw, sizeof raw);
 }
 
 bool rfi_key_parse(unsigned char key[RFI_KEY_BYTES], rfi_key_letter letter, const char *text, size_t length)

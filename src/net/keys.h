@@ -18,6 +18,10 @@ void rfi_key_print(char text[RFI_KEY_TEXT], rfi_key_letter letter, const unsigne
 /* Reads exactly `length` characters; false if they are no key of that letter. */
 bool rfi_key_parse(unsigned char key[RFI_KEY_BYTES], rfi_key_letter letter, const char *text, size_t length);
 
+/* The secret of a login as programs of NATS want it: a seed that begins with SU. Wipe it. */
+#define RFI_NKEY_SEED_TEXT 59 /* with the terminating zero */
+void rfi_login_print_seed(char text[RFI_NKEY_SEED_TEXT], const rfi_keys *login);
+
 /* What a key file stands for. Wipe it with rfi_wipe. */
 typedef struct rfi_secret {
     rfi_keys identity;

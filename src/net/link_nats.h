@@ -52,7 +52,7 @@ typedef struct rfi_nats_ear_setup {
     const char *run;
     const rfi_keys *login;
     const char *authority;
-    bool files;          /* run files, as a broker does, instead of what observers hear */
+    const char *what;    /* subjects of run files, as a broker hears them, "c.*"; NULL: what observers hear */
     rfi_nats_hear *hear; /* one call at a time */
     void *user;
 } rfi_nats_ear_setup;
@@ -77,6 +77,10 @@ reef_status rfi_nats_make_streams(const rfi_nats_operator *by, rfi_next_stream *
 /* Stores bytes under a subject, which a stream must be there for; waits until the server has them, at most so long. */
 reef_status rfi_nats_store(const rfi_nats_operator *by, const char *subject, const void *bytes, size_t size,
                            double seconds, reef_error *error);
+
+/* Whether anybody answers a request, at most so long; what the answer is does not matter. inbox: begins the subject of the answer. */
+bool rfi_nats_answers(const rfi_nats_operator *by, const char *inbox, const char *subject, const char *body,
+                      double seconds);
 
 /* Connects once and ends the connection again, to learn what stands in the way: a connection that is tried again and again does not
  * tell. REEF_E_ENGINE, and the sentence says what; waits a few seconds at most. */

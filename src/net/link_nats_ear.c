@@ -84,12 +84,12 @@ static natsStatus ear_subscribe(rfi_nats_ear *ear, const rfi_nats_ear_setup *set
 {
     static const char *const kinds[EAR_SUBJECTS] = {"t.*", "x.*", "c.>"};
     natsStatus s = NATS_OK;
-    for (int i = 0; s == NATS_OK && i < (setup->files ? 1 : EAR_SUBJECTS); i++) {
+    for (int i = 0; s == NATS_OK && i < (setup->what ? 1 : EAR_SUBJECTS); i++) {
         char subject[RFI_SUBJECT_TEXT];
-        (void)snprintf(subject, sizeof subject, "reef.%s.%s", setup->run, setup->files ? "c.*" : kinds[i]);
+        (void)snprintf(subject, sizeof subject, "reef.%s.%s", setup->run, setup->what ? setup->what : kinds[i]);
         s = natsConnection_Subscribe(&ear->subscriptions[i], ear->connection, subject, ear_heard, ear);
         s = s == NATS_OK
-                ? natsSubscription_SetPendingLimits(ear->subscriptions[i], setup->files ? EAR_FILES : EAR_PENDING, -1)
+                ? natsSubscription_SetPendingLimits(ear->subscriptions[i], setup->what ? EAR_FILES : EAR_PENDING, -1)
                 : s;
         if (s == NATS_OK) {
             (void)pthread_mutex_lock(&ear->mutex);

@@ -39,13 +39,16 @@ static reef_status make_stream(natsConnection *connection, const char *name, con
     return status;
 }
 
-static reef_status connect_once(natsConnection **connection, const rfi_nats_operator *by, reef_error *error)
+/* inbox: begins the subjects of answers; NULL: libnats' own. */
+static reef_status connect_by(natsConnection **connection, const rfi_nats_operator *by, const char *inbox,
+                              reef_error *error)
 {
     natsOptions *options = NULL;
     natsStatus s = natsOptions_Create(&options);
     s = s == NATS_OK ? natsOptions_SetURL(options, by->url) : s;
     s = s == NATS_OK ? natsOptions_SetAllowReconnect(options, false) : s;
     s = s == NATS_OK ? rfi_nats_set_trust(options, by->url, by->authority, by->login) : s;
+    s = s == NATS_OK && inbox ? natsOptions_SetCustomInboxPrefix(options, inbox) : s;
     s = s == NATS_OK ? natsConnection_Connect(connection, options) : s;
     natsOptions_Destroy(options);
     if (s == NATS_OK) {
@@ -55,6 +58,24 @@ static reef_status connect_once(natsConnection **connection, const rfi_nats_oper
     bool says_more = more && more[0] && strcmp(more, natsStatus_GetText(s)) != 0;
     return rfi_fail(error, REEF_E_ENGINE, "no connection to %.100s: %s%s%.200s", by->url, natsStatus_GetText(s),
                     says_more ? ": " : "", says_more ? more : "");
+}
+
+static reef_status connect_once(natsConnection **connection, const rfi_nats_operator *by, reef_error *error)
+{
+    return connect_by(connection, by, NULL, error);
+}
+
+bool rfi_nats_answers(const rfi_nats_operator *by, const char *inbox, const char *subject, const char *body,
+                      double seconds)
+{
+    natsConnection *connection = NULL;
+    natsMsg *reply = NULL;
+    bool answered =
+        connect_by(&connection, by, inbox, NULL) == REEF_OK &&
+        natsConnection_RequestString(&reply, connection, subject, body, (int64_t)(1000 * seconds)) == NATS_OK;
+    natsMsg_Destroy(reply);
+    natsConnection_Destroy(connection);
+    return answered;
 }
 
 reef_status rfi_nats_try(const rfi_nats_operator *by, reef_error *error)

@@ -8,6 +8,7 @@
 #include "experiment/config/experiment.h"
 #include "io/file.h"
 #include "net/keys.h"
+#include "net/runfile_leaves.h"
 #include "net/runfile_text.h"
 
 #include <math.h>
@@ -143,7 +144,7 @@ static const struct {
 
 /* ---- lists and maps ---- */
 
-/* "R... U...", or an observer's "U...". */
+/* "R... U...", perhaps with the names of leaves behind it, or an observer's "U...". */
 static reef_status read_keys(const rfi_yaml_node *node, bool observer, rfi_participant *who, reef_error *error)
 {
     enum { KEY = RFI_KEY_TEXT - 1 };
@@ -156,7 +157,9 @@ static reef_status read_keys(const rfi_yaml_node *node, bool observer, rfi_parti
     if (observer) {
         good = rfi_key_parse(who->login, RFI_LETTER_LOGIN, text, node->length);
     } else {
-        good = node->length == 2 * (size_t)KEY + 1 && text[KEY] == ' ' &&
+        const size_t both = 2 * (size_t)KEY + 1;
+        who->behind = node->length > both + 1 && text[both] == ' ' ? text + both + 1 : NULL;
+        good = (node->length == both || who->behind) && text[KEY] == ' ' &&
                rfi_key_parse(who->identity, RFI_LETTER_IDENTITY, text, KEY) &&
                rfi_key_parse(who->login, RFI_LETTER_LOGIN, text + KEY + 1, KEY);
     }
@@ -288,6 +291,9 @@ static reef_status read_entry(rfi_runfile *file, const rfi_yaml_node *node, reef
     if (strcmp(node->key, "brokers") == 0) {
         return read_brokers(file, node, error);
     }
+    if (strcmp(node->key, "leaves") == 0) {
+        return rfi_leaves_read(file, node, error);
+    }
     if (strcmp(node->key, "model") == 0) {
         return read_model(file, node, error);
     }
@@ -368,7 +374,8 @@ static reef_status check_whole(const rfi_runfile *file, const char *source, reef
         return rfi_fail(error, REEF_E_FORMAT, "%s: model: {count: N} is missing", source);
     }
     reef_status status = check_unique(file, source, error);
-    return status == REEF_OK ? check_observers(file, source, error) : status;
+    status = status == REEF_OK ? check_observers(file, source, error) : status;
+    return status == REEF_OK ? rfi_leaves_check(file, source, error) : status;
 }
 
 static reef_status read_tree(rfi_runfile *file, const char *source, reef_error *error)
@@ -432,6 +439,7 @@ void rfi_runfile_free(rfi_runfile *file)
     rfi_yaml_free(file->context, &file->yaml);
     rfi_release(file->context, file->participants);
     rfi_release(file->context, file->observer);
+    rfi_release(file->context, file->leaf);
     *file = (rfi_runfile){.context = file->context};
 }
 
@@ -453,11 +461,19 @@ ptrdiff_t rfi_runfile_named(const rfi_runfile *file, const char *name)
     return k;
 }
 
+static bool is_here(const char *url)
+{
+    return rfi_is_local(url, "nats://") || rfi_is_local(url, "tls://");
+}
+
 bool rfi_runfile_local(const rfi_runfile *file)
 {
     bool local = true;
     for (ptrdiff_t i = 0; i < file->brokers; i++) {
-        local = local && (rfi_is_local(file->broker[i], "nats://") || rfi_is_local(file->broker[i], "tls://"));
+        local = local && is_here(file->broker[i]);
+    }
+    for (ptrdiff_t i = 0; i < file->leaves; i++) {
+        local = local && is_here(file->leaf[i].url);
     }
     return local;
 }

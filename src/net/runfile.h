@@ -13,7 +13,7 @@
 
 #include <reef/field.h>
 
-enum { RFI_NAME_SIZE = 33, RFI_BROKERS_MAX = 8, RFI_AGENTS_MAX = 4096 };
+enum { RFI_NAME_SIZE = 33, RFI_BROKERS_MAX = 8, RFI_AGENTS_MAX = 4096, RFI_LEAVES_MAX = 64 };
 #define RFI_RUNFILE_MAX ((size_t)256 * 1024)
 
 /* An agent of the run; its number is its place. */
@@ -22,7 +22,17 @@ typedef struct rfi_participant {
     bool removed; /* the place stays, nobody has it any more */
     unsigned char identity[RFI_KEY_BYTES];
     unsigned char login[RFI_KEY_BYTES];
+    const char *behind;                  /* names of leaves, as they stand in the file; NULL: none */
+    int leaves;                          /* so many... */
+    unsigned char leaf[RFI_BROKERS_MAX]; /* ...by their places */
 } rfi_participant;
+
+/* A server between some of the agents and a broker, its hub. */
+typedef struct rfi_leaf {
+    char name[RFI_NAME_SIZE];
+    unsigned char login[RFI_KEY_BYTES]; /* at the hub */
+    const char *url;                    /* where its agents reach it */
+} rfi_leaf;
 
 /* What stands in single lines. Texts are specs of the library. */
 typedef struct rfi_terms {
@@ -66,6 +76,8 @@ typedef struct rfi_runfile {
     rfi_participant *observer; /* login alone */
     ptrdiff_t brokers;
     const char *broker[RFI_BROKERS_MAX];
+    ptrdiff_t leaves;
+    rfi_leaf *leaf;
     bool is_test;
     rfi_rehearsal test;
 } rfi_runfile;
@@ -84,7 +96,13 @@ ptrdiff_t rfi_runfile_find(const rfi_runfile *file, const unsigned char identity
 ptrdiff_t rfi_runfile_named(const rfi_runfile *file, const char *name);
 /* The file is signed by this coordinator, an identity as text. */
 reef_status rfi_runfile_signed_by(const rfi_runfile *file, const char *coordinator, reef_error *error);
-/* All brokers are on this very machine. */
+/* The brokers of the file become those of one agent: the leaves it is behind, if there are any. May be called again. */
+void rfi_runfile_stand(rfi_runfile *file, ptrdiff_t place);
+/* Whether an agent is behind the leaf with this login; false for agents that are not, or no longer, in the run. */
+bool rfi_runfile_behind(const rfi_runfile *file, ptrdiff_t place, const unsigned char login[RFI_KEY_BYTES]);
+/* The leaf with this login, or NULL. */
+const rfi_leaf *rfi_runfile_leaf(const rfi_runfile *file, const unsigned char login[RFI_KEY_BYTES]);
+/* All brokers, leaves included, are on this very machine. */
 bool rfi_runfile_local(const rfi_runfile *file);
 /* Whether a text is the token of a run: [a-z0-9-]{1,32}. */
 bool rfi_is_token(const char *text);

@@ -16,12 +16,24 @@ static void check_file(rfi_runfile *file)
     CHECK(file->terms.malicious >= 0 && file->terms.malicious < 0.5 && file->brokers >= 1);
     CHECK(file->terms.stale >= 0 && file->terms.stale <= RFI_STALE_MAX && file->deadline > 0);
     CHECK(!file->is_test || rfi_runfile_local(file));
+    for (ptrdiff_t i = 0; i < file->leaves; i++) {
+        CHECK(rfi_runfile_leaf(file, file->leaf[i].login) == &file->leaf[i] && file->leaf[i].url[0]);
+    }
+    for (ptrdiff_t k = 0; k < file->agents; k++) {
+        const rfi_participant *who = &file->participants[k];
+        CHECK(who->leaves <= RFI_BROKERS_MAX && (!who->leaves || !who->removed));
+        for (int i = 0; i < who->leaves; i++) {
+            CHECK(who->leaf[i] < file->leaves && rfi_runfile_behind(file, k, file->leaf[who->leaf[i]].login));
+        }
+    }
     file->test.problem[0] = '\0'; /* problems have a fuzz target of their own, and may be large */
     if (rfi_roster_create(NULL, file, &roster, &error) == REEF_OK) {
         rfi_tolerance t;
         rfi_roster_tolerance(&roster, 0, &t);
         CHECK(t.malicious <= t.neighbours && t.absent <= t.neighbours);
         rfi_roster_free(&roster);
+        rfi_runfile_stand(file, file->agents - 1);
+        CHECK(file->brokers >= 1 && file->brokers <= RFI_BROKERS_MAX);
     } else {
         CHECK(error.text[0]);
     }

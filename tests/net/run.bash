@@ -68,3 +68,48 @@ end_all() {
     done
     started=()
 }
+
+# A certificate authority, NAME.pem and NAME.key.
+authority() { openssl req -x509 -newkey ed25519 -nodes -keyout "$1.key" -out "$1.pem" -days 2 -subj "/CN=$1" 2>/dev/null; }
+
+# A certificate signed by it:  certificate NAME SUBJECT-ALT-NAME AUTHORITY [START END]
+certificate() {
+    openssl req -newkey ed25519 -nodes -keyout "$1.key" -out "$1.csr" -subj /CN=broker 2>/dev/null
+    echo "subjectAltName=$2" >"$1.ext"
+    if [ $# -gt 3 ]; then
+        mkdir -p "db-$1"
+        : >"db-$1/index.txt"
+        echo 01 >"db-$1/serial"
+        printf '[ca]\ndefault_ca=d\n[d]\ndatabase=db-%s/index.txt\nserial=db-%s/serial\nnew_certs_dir=db-%s\npolicy=p\n[p]\ncommonName=supplied\n' \
+            "$1" "$1" "$1" >"$1.conf"
+        openssl ca -batch -config "$1.conf" -cert "$3.pem" -keyfile "$3.key" -md default -startdate "$4" -enddate "$5" -extfile "$1.ext" \
+            -in "$1.csr" -out "$1.pem" -notext 2>/dev/null
+    else
+        openssl x509 -req -in "$1.csr" -CA "$3.pem" -CAkey "$3.key" -CAcreateserial -days 2 -extfile "$1.ext" -out "$1.pem" 2>/dev/null
+    fi
+    [ -s "$1.pem" ]
+}
+
+# Somebody between who takes TLS out of what servers say of themselves:  python3 strip.py PORT SERVERS-PORT; all that passes is in `seen`.
+write_strip() {
+    cat >strip.py <<'PY'
+import socket, sys, threading
+def copy(a, b):
+    try:
+        while data := a.recv(65536):
+            seen.write(data)
+            b.sendall(data.replace(b'"tls_required":true', b'"tls_required":false').replace(b'"tls_available":true', b'"tls_available":false'))
+    except OSError:
+        pass
+    for s in (a, b):
+        s.close()
+seen = open("seen", "wb", buffering=0)
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+while True:
+    near, _ = listener.accept()
+    far = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for pair in ((near, far), (far, near)):
+        threading.Thread(target=copy, args=pair, daemon=True).start()
+PY
+}

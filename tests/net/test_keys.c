@@ -23,6 +23,21 @@ static void reads_keys_of_nats(void **state)
     assert_false(rfi_key_parse(key, RFI_LETTER_IDENTITY, published, strlen(published)));
 }
 
+/* The secret of the key above, from the same page. */
+static void prints_secrets_for_nats(void **state)
+{
+    (void)state;
+    static const char secret[] = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
+    static const unsigned char seed[RFI_KEY_BYTES] = {0x29, 0x49, 0x7b, 0xa0, 0x0f, 0x41, 0xdd, 0x45, 0x93, 0x6b, 0x4c,
+                                                      0xc4, 0xbd, 0xa1, 0xde, 0xcb, 0x67, 0xc1, 0x28, 0xe6, 0x9f, 0xb3,
+                                                      0xd4, 0x90, 0xee, 0x82, 0x0d, 0xaf, 0x7c, 0x31, 0x8c, 0x0a};
+    rfi_keys login = {.public_key = {0}};
+    char text[RFI_NKEY_SEED_TEXT];
+    memcpy(login.secret, seed, sizeof seed);
+    rfi_login_print_seed(text, &login);
+    assert_string_equal(text, secret);
+}
+
 static void text_goes_there_and_back(void **state)
 {
     (void)state;
@@ -167,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_keys_of_nats),
+        cmocka_unit_test(prints_secrets_for_nats),
         cmocka_unit_test(text_goes_there_and_back),
         cmocka_unit_test(refuses_other_texts),
         cmocka_unit_test_setup_teardown(files_are_private_and_stay, set_up, tear_down),

@@ -150,6 +150,10 @@ static void wrong_lines_are_explained(void **state)
         {"test: {drop: 1}\n", "drop"},
         {"test: 3\n", "map"},
         {"seed: [1, 2]\n", "single"},
+        {"leaves: {east: U}\n", "a leaf is"},
+        {"leaves: {East: U}\n", "names"},
+        {"leaves: {}\n", "1 to 64"},
+        {"leaves: [east]\n", "1 to 64"},
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {
@@ -157,6 +161,59 @@ static void wrong_lines_are_explained(void **state)
         reef_error error = {REEF_OK, ""};
         CHECK(read_more(cases[i].more, &file, &error) == REEF_E_FORMAT, "case %td", i);
         CHECK(strstr(error.text, cases[i].words), "case %td: %s", i, error.text);
+    }
+}
+
+/* A draft whose agent 1 is behind a leaf, or agent 1 with other words behind its keys. */
+static reef_status read_leaves(const char *words, uint32_t key, rfi_runfile *file, reef_error *error)
+{
+    char more[1024];
+    char draft[ROOM];
+    char moved[ROOM];
+    char east[RFI_KEY_TEXT];
+    char west[RFI_KEY_TEXT];
+    rfi_key_print(east, RFI_LETTER_LOGIN, frames_keys(40).public_key);
+    rfi_key_print(west, RFI_LETTER_LOGIN, frames_keys(key).public_key);
+    (void)snprintf(more, sizeof more,
+                   "%sleaves:\n  east: \"%s tls://east.example:4222\"\n  west: \"%s tls://west.example:1\"\n", plain,
+                   east, west);
+    (void)write_draft(draft, more);
+    char *end = strstr(strstr(draft, "agent1: ") + 9, "\"");
+    int size = snprintf(moved, sizeof moved, "%.*s%s%s", (int)(end - draft), draft, words, end);
+    return read_text(moved, (size_t)size, 90, file, error);
+}
+
+static void agents_stand_behind_leaves(void **state)
+{
+    rfi_runfile file;
+    reef_error error = {REEF_OK, ""};
+    rfi_keys east = frames_keys(40);
+    rfi_keys west = frames_keys(41);
+    (void)state;
+    CHECK(read_leaves(" west east", 41, &file, &error) == REEF_OK, "%s", error.text);
+    assert_true(rfi_runfile_behind(&file, 1, east.public_key) && rfi_runfile_behind(&file, 1, west.public_key));
+    assert_false(rfi_runfile_behind(&file, 0, east.public_key) || rfi_runfile_behind(&file, AGENTS, east.public_key));
+    assert_false(rfi_runfile_behind(&file, 1, frames_keys(42).public_key));
+    rfi_runfile_stand(&file, 0);
+    assert_int_equal(file.brokers, 1);
+    assert_string_equal(file.broker[0], "tls://a.example:4222");
+    rfi_runfile_stand(&file, 1);
+    rfi_runfile_stand(&file, 1);
+    assert_int_equal(file.brokers, 2);
+    assert_string_equal(file.broker[0], "tls://west.example:1");
+    assert_string_equal(file.broker[1], "tls://east.example:4222");
+    rfi_runfile_free(&file);
+    static const struct {
+        const char *words;
+        uint32_t key;
+        const char *why;
+    } wrong[] = {{" north", 41, "'north' is not one"}, {" east east", 41, "each once"},
+                 {" eas", 41, "'eas' is not one"},     {" east  west", 41, "is not one"},
+                 {" east ", 41, "is not one"},         {"  east", 41, "is not one"},
+                 {"", 40, "the key of somebody else"}, {"", 21, "the key of somebody else"}};
+    for (ptrdiff_t i = 0; i < COUNT(wrong); i++) {
+        CHECK(read_leaves(wrong[i].words, wrong[i].key, &file, &error) == REEF_E_FORMAT, "case %td", i);
+        CHECK(strstr(error.text, wrong[i].why), "case %td: %s", i, error.text);
     }
 }
 
@@ -290,6 +347,7 @@ int main(void)
         cmocka_unit_test(every_change_is_seen),
         cmocka_unit_test(another_signer_is_refused),
         cmocka_unit_test(wrong_lines_are_explained),
+        cmocka_unit_test(agents_stand_behind_leaves),
         cmocka_unit_test(one_key_one_place),
         cmocka_unit_test(one_login_one_list),
         cmocka_unit_test(knows_neighbourhoods),

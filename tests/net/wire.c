@@ -93,7 +93,12 @@ static bool take_one(wire *w, bool *pong)
         (void)snprintf(w->error, sizeof w->error, "%s", line + (line[4] ? 5 : 4));
         w->errors++;
     }
-    return strncmp(line, "MSG ", 4) == 0 || strncmp(line, "HMSG ", 5) == 0 ? take_body(w, line) : true;
+    if (strncmp(line, "MSG ", 4) != 0 && strncmp(line, "HMSG ", 5) != 0 && strncmp(line, "LMSG ", 5) != 0) {
+        return true;
+    }
+    const char *subject = strchr(line, ' ') + 1;
+    (void)snprintf(w->subject, sizeof w->subject, "%.*s", (int)strcspn(subject, " "), subject);
+    return take_body(w, line);
 }
 
 /* ---- speaking ---- */

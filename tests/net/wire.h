@@ -15,12 +15,13 @@ typedef struct wire {
     char *buffer; /* received and not yet read */
     size_t have, room;
     char nonce[WIRE_TEXT];
-    char error[WIRE_TEXT]; /* the last -ERR, without quotes; "": none since it was cleared */
-    int errors;            /* how many since it was cleared */
-    size_t messages;       /* received since it was opened... */
-    size_t bytes;          /* ...and their size */
-    char last[WIRE_TEXT];  /* beginning of the last message, with a zero behind it... */
-    size_t last_size;      /* ...and its size */
+    char error[WIRE_TEXT];   /* the last -ERR, without quotes; "": none since it was cleared */
+    int errors;              /* how many since it was cleared */
+    size_t messages;         /* received since it was opened... */
+    size_t bytes;            /* ...and their size */
+    char subject[WIRE_TEXT]; /* of the last message */
+    char last[WIRE_TEXT];    /* beginning of the last message, with a zero behind it... */
+    size_t last_size;        /* ...and its size */
 } wire;
 
 /* Connects to a port of this machine and reads what the server says of itself. */
