@@ -151,7 +151,7 @@ static const option_row options[] = {
      CAST_TYPES},
     {OPT_COMMON, "common", NULL, "merge only the tensors that all files have", VALUE_NONE, NULL},
     {OPT_MISSING, "ignore-missing", NULL,
-     "files may lack tensors: one that more than half of them have is\nmerged by itself from those", VALUE_NONE, NULL},
+     "files may lack tensors; a tensor that more than half of the files\nhave is merged from those", VALUE_NONE, NULL},
     {OPT_FACTORS, "factors", NULL, "merge the factors of LoRA adapters instead of their products", VALUE_NONE, NULL},
     {OPT_BASE, "base", "MODEL",
      "aggregate differences from this model, and add the result to it; for\nrules with an origin: clip, arc, cclip",
@@ -162,7 +162,7 @@ static const option_row options[] = {
      NULL},
     {OPT_NO_TRUST, "no-trust", NULL, "do not measure trust, which takes up to half of the time", VALUE_NONE, NULL},
     {OPT_STATE, "state", "FILE",
-     "what mref remembers of the sites from merge to merge; made if it is\nnot there, replaced when the merge is done",
+     "file in which mref remembers the sites from merge to merge; created\nif missing, updated after the merge",
      VALUE_FILE, NULL},
     {OPT_IDS, "ids", "ID,ID,...",
      "with --state: what each site is called; default: the last part of\nits path, without .safetensors or .npy",
@@ -172,7 +172,7 @@ static const option_row options[] = {
      VALUE_TEXT, NULL},
     {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "for blocks of the files; default: 128", VALUE_TEXT, NULL},
-    {OPT_JSON, "json", NULL, "what is printed, as JSON on standard output", VALUE_NONE, NULL},
+    {OPT_JSON, "json", NULL, "prints the report as JSON on standard output", VALUE_NONE, NULL},
     {'q', "quiet", NULL, "no table and no progress; warnings stay", VALUE_NONE, NULL},
 };
 
