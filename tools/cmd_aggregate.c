@@ -152,7 +152,7 @@ static const option_row options[] = {
      VALUE_WORDS, CAST_TYPES},
     {OPT_COMMON, "common", NULL, "merge only the tensors that all files have", VALUE_NONE, NULL},
     {OPT_MISSING, "ignore-missing", NULL,
-     "files may lack tensors: one that more than half of them have is\nmerged by itself from those", VALUE_NONE, NULL},
+     "files may lack tensors; a tensor that more than half of the files\nhave is merged from those", VALUE_NONE, NULL},
     {OPT_FACTORS, "factors", NULL, "merge the factors of LoRA adapters instead of their products", VALUE_NONE, NULL},
     {OPT_BASE, "base", "MODEL",
      "aggregate differences from this model, and add the result to it; for\nrules with an origin: clip, arc, cclip",
@@ -163,7 +163,7 @@ static const option_row options[] = {
      NULL},
     {OPT_NO_TRUST, "no-trust", NULL, "do not measure trust, which takes up to half of the time", VALUE_NONE, NULL},
     {OPT_STATE, "state", "FILE",
-     "file in which mref remembers the sites from merge to merge; made if\nmissing, replaced when the merge is done",
+     "file in which mref remembers the sites from merge to merge; created\nif missing, replaced after the merge",
      VALUE_FILE, NULL},
     {OPT_IDS, "ids", "ID,ID,...",
      "names of the sites for --state, in the order of the models; default:\nthe last part of each path, without "
@@ -174,7 +174,7 @@ static const option_row options[] = {
      NULL},
     {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "memory for blocks of the files; default: 128", VALUE_TEXT, NULL},
-    {OPT_JSON, "json", NULL, "print everything as JSON on standard output", VALUE_NONE, NULL},
+    {OPT_JSON, "json", NULL, "print the report as JSON on standard output", VALUE_NONE, NULL},
     {'q', "quiet", NULL, "no table and no progress; warnings stay", VALUE_NONE, NULL},
 };
 

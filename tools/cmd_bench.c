@@ -221,9 +221,9 @@ const command command_bench = {
     "bench",
     "measure the time that each rule takes on this machine",
     "Usage: reef bench [OPTIONS]\n\n"
-    "Aggregates vectors of random float32 numbers by every rule and prints the time, also as a multiple of that of "
-    "the\n"
-    "mean, and the bytes read per second. `make bench` in the source tree measures more.\n",
+    "Aggregates vectors of random float32 numbers by every rule and prints the time, also as a multiple of the "
+    "mean's,\n"
+    "and the bytes read per second. `make bench` in the source tree measures more.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 1 not enough memory, or a plug-in cannot be loaded, 2 wrong usage.\n",
     VALUE_NONE,

@@ -23,7 +23,7 @@ static const option_row options[] = {
     {OPT_STORE, "store", "FOLDER", "configuration, log and stored models (default: reef-broker)", VALUE_FOLDER, NULL},
     {OPT_CERT, "cert", "FILE", "its certificate; needed unless all agents are on this machine", VALUE_FILE, NULL},
     {OPT_PRIVATE, "private-key", "FILE", "the private key of the certificate", VALUE_FILE, NULL},
-    {OPT_AUTHORITY, "authority", "FILE", "certificates that its own is signed with (default: those of the system)",
+    {OPT_AUTHORITY, "authority", "FILE", "authorities for its own certificate (default: those of the system)",
      VALUE_FILE, NULL},
     {OPT_LEAVES, "leaves", "HOST:PORT", "where it listens to its leaves (default: it has none)", VALUE_TEXT, NULL},
     {OPT_LEAF, "leaf", "HUB", "it is a leaf of the broker that listens to leaves at HUB, tls://HOST:PORT", VALUE_TEXT,
@@ -115,11 +115,12 @@ const command command_broker = {
     "the broker between the agents of a run: configures and runs a nats-server",
     "Usage: reef broker RUN.yaml [OPTIONS]\n\n"
     "Writes the configuration of a nats-server for the agents of a run file, each with its own login and allowed to "
-    "speak\n"
-    "under its own name only; starts the server, makes the streams, and starts it again when it ends. Agents need not\n"
-    "trust it: it can delay models or lose them, but not change them.\n",
+    "send\n"
+    "under its own name only. Starts the server, creates the streams, and restarts the server if it ends. Agents need\n"
+    "not trust it: it can delay models or lose them, but not change them.\n",
     OPTIONS(options),
-    "Exit codes: 0 it was told to end, 1 the server does not run, 2 wrong usage or configuration, 3 a malformed file,\n"
+    "Exit codes: 0 stopped by a signal, 1 the server does not run, 2 wrong usage or configuration, 3 a malformed "
+    "file,\n"
     "5 a file cannot be read or written, or there is no nats-server.\n",
     VALUE_FILE,
     NULL,

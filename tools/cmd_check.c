@@ -281,7 +281,7 @@ const command command_check = {
     "are\n"
     "connected, how many more malicious agents are tolerated, and the mean-square deviation (MSD) that theory "
     "predicts.\n"
-    "More than 12 configurations are summed up: each warning once, with how many configurations it concerns.\n\n"
+    "More than 12 configurations are summarised: each warning once, with the number of configurations it concerns.\n\n"
     "For a signed run file of agents on a network it prints how many malicious and absent neighbours each agent "
     "tolerates,\n"
     "and the memory and traffic it needs.\n",

@@ -9,7 +9,7 @@ enum { OPT_REPLAY = 256, OPT_PORT, OPT_KEY, OPT_COORDINATOR, OPT_AUTHORITY, OPT_
 static const option_row options[] = {
     {OPT_KEY, "key", "FILE", "key file of an observer of the run, from `reef keys new`", VALUE_FILE, NULL},
     {OPT_COORDINATOR, "coordinator", "R...", "who must have signed the run file", VALUE_TEXT, NULL},
-    {OPT_AUTHORITY, "authority", "FILE", "certificates that the broker's is signed with (default: those of the system)",
+    {OPT_AUTHORITY, "authority", "FILE", "authorities for the broker's certificate (default: those of the system)",
      VALUE_FILE, NULL},
     {OPT_RECORD, "record", "FILE", "writes what the page shows to a new file, for --replay", VALUE_FILE, NULL},
     {OPT_REPLAY, "replay", "FILE", "plays a recorded run back; -: shows lines of standard input as they come",
@@ -77,7 +77,7 @@ const command command_dash = {
     "dash",
     "watch a network of agents in the browser",
     "Usage: reef dash RUN.yaml --key FILE [OPTIONS]\n       reef dash --replay FILE [OPTIONS]\n\n"
-    "Serves a page on this machine that shows a network of agents: who trusts whom, how far and how well everybody "
+    "Serves a page on this machine that shows a network of agents: who trusts whom, how far and how well each "
     "learns,\n"
     "what was refused and why. It prints the page's address and runs until Ctrl-C. --record FILE, "
     "here or\n"

@@ -180,7 +180,7 @@ static void print_head(const demo *d)
     printf("  near     all of them collude 2.5 standard deviations off, at the edge of the honest spread\n");
     printf("  hidden   the same at 1.0, well inside it: the hardest case without memory\n");
     printf("  broken   NaN, Inf, 1e38, and a sign flip times a million\n\n");
-    printf("Error against the mean of the honest, in units of that mean's own statistical error\n");
+    printf("Error against the honest mean, in units of that mean's own statistical error\n");
     printf("(0 is perfect; below 1 the attack adds less error than sampling noise), and trust under 'near'\n");
     printf("(%s ignored, %s fair share, %s more; honest agents first, then malicious ones):\n\n", d->utf8 ? "·" : ".",
            d->utf8 ? "▇" : "7", d->utf8 ? "█" : "8");
@@ -300,7 +300,7 @@ const command command_demo = {
     "aggregate 32 models, 8 of them malicious, by every rule",
     "Usage: reef demo\n\n"
     "Aggregates 32 synthetic model vectors, 8 of them malicious in four different ways, by every rule, and prints the\n"
-    "error against the mean of the honest and the trust that each agent was given. Takes a few seconds.\n",
+    "error against the honest mean, and the trust that each agent received. Takes a few seconds.\n",
     NULL,
     0,
     "Exit codes: 0 done, 1 it failed, 2 wrong usage.\n",

@@ -251,7 +251,7 @@ const command command_doctor = {
     "parts\n"
     "were found (BLAS, libyaml, gnuplot, the shipped data, MPI), with how to get those that are missing. REEF_ISA in "
     "the\n"
-    "environment caps the instructions (scalar, portable, avx2, ...).\n",
+    "environment limits the instructions (scalar, portable, avx2, ...).\n",
     OPTIONS(options),
     "Exit codes: 0 it works, though optional parts may be missing; 1 the self-test failed; 2 wrong usage.\n",
     VALUE_NONE,

@@ -50,7 +50,7 @@ static const option_row options[] = {
      VALUE_TEXT, NULL},
     {OPT_DEADLINE, "deadline", "SECONDS", "longest time to wait in a round", VALUE_TEXT, NULL},
     {OPT_WAIT, "wait", NULL,
-     "rounds wait for everybody until the deadline, whatever goes wrong; the default\nunless "
+     "rounds wait for all agents until the deadline, whatever goes wrong; default\nunless "
      "messages are lost or agents killed",
      VALUE_NONE, NULL},
     {OPT_DROP, "drop", "SHARE", "loses this share of the messages (0.3)", VALUE_TEXT, NULL},
@@ -259,12 +259,10 @@ const command command_swarm = {
     "swarm",
     "run an experiment with one process per agent, over a broker",
     "Usage: reef swarm EXPERIMENT.yaml [OPTIONS]\n\n"
-    "Runs an experiment with one cell as agents on a network would: a broker and one process per agent on this "
-    "machine,\n"
-    "signed messages, journals, deadlines. Tables and report are those of `reef run`; when everybody is there in "
-    "every\n"
-    "round, so are the models, bit by bit. Only one repetition is run. --drop and --kills inject faults,\n"
-    "--late and --two-faced attacks.\n",
+    "Runs an experiment with a single configuration the way agents on a network would: with a broker and one process\n"
+    "per agent on this machine, signed messages, journals and deadlines. Writes the tables and the report of\n"
+    "`reef run`; if no agent misses a round, models are bit-identical to those of `reef run`. Only one repetition\n"
+    "is run. --drop and --kills inject faults, --late and --two-faced attacks.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 1 the run failed or was stopped, 2 wrong usage or configuration, 3 a malformed file, 5 a "
     "file\n"

@@ -93,7 +93,7 @@ REEF_API reef_reason reef_report_reason(const reef_report *report, ptrdiff_t row
 REEF_API ptrdiff_t reef_report_dropped(const reef_report *report);
 /* Single entries left out because they are NaN or Inf (nan=drop-coordinate). */
 REEF_API int64_t reef_report_masked(const reef_report *report);
-/* Mean share of the origin (clip, arc) or of the centre (cclip); where both have one, that of the centre. */
+/* Mean share of the origin (clip, arc) or of the centre (cclip); if there are both, the share of the centre. */
 REEF_API double reef_report_centre_share(const reef_report *report);
 /* Efficiency at Gaussian data, relative to the mean, that the rule is tuned to for the rows in use; with n=auto it is less than asked for
  * where the cap on the tuning constant binds. NaN: the rule has no such tuning, or follows a pre-aggregator. */

@@ -1,6 +1,6 @@
 /* Attacks: what malicious agents send, by name or your own.
  *
- * Malicious agents run the protocol like everybody else and change only what they send (or when, or the data they learn from). In every
+ * Malicious agents run the protocol like all others and change only what they send (or when, or the data they learn from). In every
  * round such an agent is asked for the row it sends, given a view of what it may know. Randomness is a pure function of (seed, round, sender), so any
  * thread or process may compute any message.
  *

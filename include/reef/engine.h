@@ -48,7 +48,7 @@ typedef struct reef_engine_ops {
     reef_status (*all_to_all)(const reef_engine *engine, const reef_parcel *send, const reef_parcel *receive,
                               reef_error *error);
     /* Bytes that one rank knows and all others have as 0 become known to all: bitwise or. Sums over ranks are made of it by putting
-     * the terms side by side and adding them in the same order everywhere, so that their bits depend on no rank count. */
+     * the terms side by side and adding them in the same order everywhere, so that results are bit-identical for any number of ranks. */
     reef_status (*merge)(const reef_engine *engine, void *bytes, size_t count, reef_error *error);
     /* The status of the lowest rank that has failed, and its text, on all ranks; REEF_OK if none has. */
     reef_status (*agree)(const reef_engine *engine, reef_status mine, reef_error *error);

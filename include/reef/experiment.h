@@ -28,7 +28,7 @@ typedef struct reef_experiment reef_experiment;
 REEF_API REEF_MUST_CHECK reef_status reef_experiment_load(reef_context *context, reef_experiment **experiment,
                                                           const char *path, const char *const *overrides,
                                                           ptrdiff_t count, reef_error *error);
-/* The same from memory; `source` stands in messages where the file's name would. */
+/* The same from memory; `source` replaces the file's name in messages. */
 REEF_API REEF_MUST_CHECK reef_status reef_experiment_read(reef_context *context, reef_experiment **experiment,
                                                           const void *text, size_t size, const char *source,
                                                           const char *const *overrides, ptrdiff_t count,
@@ -70,7 +70,7 @@ typedef struct reef_experiment_options {
     size_t size;        /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
     const char *folder; /* made if need be; NULL: nothing is written */
     bool resume;        /* cells that the folder has already are not run again */
-    bool force;         /* a folder with results of another configuration is taken all the same (else REEF_E_EXISTS) */
+    bool force;         /* use a folder with results of another configuration all the same (else REEF_E_EXISTS) */
     bool arrays;        /* also the curves as .npy files, in arrays/ */
     bool models;        /* also the trained model of each cell's first repetition as safetensors, in models/ */
     /* Called after every block of repetitions, from any thread but one at a time; NULL: not wanted. */
@@ -78,7 +78,7 @@ typedef struct reef_experiment_options {
     void *user;                        /* handed to progress */
     const volatile sig_atomic_t *stop; /* when it becomes non-zero the run ends soon, cleanly; NULL: never */
     /* NULL: one process. Otherwise every rank loads the same experiment and calls run; the folder is one that all of them see, and must
-     * be given. Results have the same bytes as those of one process. */
+     * be given. Results are byte-identical to those of one process. */
     const reef_engine *engine;
     reef_distribute distribute; /* cells or agents */
     /* With agents spread: a checkpoint at the first point of the curve after so many rounds, or seconds; 0: not by rounds, by 300 s. */
@@ -90,7 +90,7 @@ typedef struct reef_experiment_options {
 typedef struct reef_experiment_outcome {
     bool stopped;     /* not all configurations were run; run again with resume to complete them */
     ptrdiff_t reused; /* cells taken from the folder */
-    /* files of cells and models, and checkpoints, that were damaged: what they should have had was computed again */
+    /* files of cells and models, and checkpoints, that were damaged: their content was computed again */
     ptrdiff_t damaged;
     double seconds; /* it took */
 } reef_experiment_outcome;
@@ -126,13 +126,13 @@ REEF_API REEF_MUST_CHECK reef_status reef_experiment_check_all(const reef_experi
 /* The facts as indented lines, warnings beginning with WARNING; like snprintf. *warnings (or NULL): how many of these. */
 REEF_API size_t reef_cell_facts_print(const reef_cell_facts *facts, char *text, size_t size, ptrdiff_t *warnings);
 
-/* Makes the scripts and data of the figures in folder/figures anew from folder/config.yaml, manifest.json and cells/: nothing found in the
+/* Makes the scripts and data of the figures in folder/figures again from folder/config.yaml, manifest.json and cells/: no script found in the
  * folder is run, since it may come from anybody. Files that the configuration names (data, graphs) are read again. */
 REEF_API REEF_MUST_CHECK reef_status reef_experiment_redraw(reef_context *context, const char *folder,
                                                             reef_error *error);
 
 /* Makes folder/report.html, one file that needs no other, from what a run has left in the folder: figures that have been drawn as svg,
- * tables, warnings, configuration. Figures and tables that are not there are left out. */
+ * tables, warnings, configuration. Missing figures and tables are left out. */
 REEF_API REEF_MUST_CHECK reef_status reef_experiment_report(reef_context *context, const char *folder,
                                                             reef_error *error);
 

@@ -80,7 +80,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_ffi_apply(const reef_agg *agg, ptrdiff
                                                     int64_t round, reef_state *state, reef_report *report, char *text,
                                                     size_t room);
 /* Integers and booleans: out receives, of each of `count` elements of `width` bytes, the value that rows with more than half of
- * the weight have; where there is none, that of the row with the highest trust, then weight, then the first. Rows of weight 0 have no
+ * the weight have, or else the value of the row with the highest trust, then weight, then the first. Rows of weight 0 have no
  * vote. weights and trust may be NULL: all alike. */
 REEF_API REEF_MUST_CHECK reef_status reef_ffi_vote(ptrdiff_t rows, ptrdiff_t count, ptrdiff_t width,
                                                    const void *const *data, const double *weights, const double *trust,
@@ -95,13 +95,13 @@ REEF_API REEF_MUST_CHECK reef_status reef_ffi_apply_senders(const reef_agg *agg,
                                                             const int64_t *ids, double step, reef_state *state,
                                                             reef_report *report, char *text, size_t room);
 
-/* Many aggregations of one small shape, by one thread at a time: what a call would make anew is made once. Rows of `length` float32 or float64
+/* Many aggregations of one small shape, by one thread at a time: what every call would have to set up is set up once. Rows of `length` float32 or float64
  * numbers, equal weights, no report. The rule must outlive it. */
 typedef struct reef_ffi_prepared reef_ffi_prepared;
 /* type: REEF_FFI_F32 or REEF_FFI_F64. */
 REEF_API REEF_MUST_CHECK reef_status reef_ffi_prepare(const reef_agg *agg, reef_ffi_prepared **place, ptrdiff_t rows,
                                                       ptrdiff_t length, int type, char *text, size_t room);
-/* data: rows x length numbers, row after row. state may be NULL. A failure has no text: reef_ffi_apply tells what is wrong. */
+/* data: rows x length numbers, row after row. state may be NULL. A failure has no text; call reef_ffi_apply to get one. */
 REEF_API REEF_MUST_CHECK reef_status reef_ffi_prepared_apply(reef_ffi_prepared *prepared, const void *data, void *out,
                                                              int64_t round, reef_state *state);
 /* NULL, and a pointer to NULL, are nothing to destroy. */

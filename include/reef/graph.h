@@ -142,14 +142,14 @@ typedef struct reef_graph_facts {
     /* Malicious senders that the worst-placed honest agent still tolerates beside those it has (by count); negative: it has too many. */
     ptrdiff_t least_spare;
     ptrdiff_t least_spare_agent; /* who that is */
-    /* Agents whose own weight is >= 1/2: rules that go by weight then ignore everybody else. */
+    /* Agents whose own weight is >= 1/2: rules that use weights then ignore all others. */
     ptrdiff_t self_heavy;
     ptrdiff_t self_heavy_first; /* the first of them, or -1 */
     double largest_self;        /* largest own weight */
     double column_error;        /* largest |column sum - 1| */
 } reef_graph_facts;
 
-/* malicious: K flags, or NULL: nobody is. */
+/* malicious: K flags; NULL: no agent is malicious. */
 REEF_API REEF_MUST_CHECK reef_status reef_graph_check(const reef_context *context, const reef_csr *csr,
                                                       const bool *malicious, reef_graph_facts *facts,
                                                       reef_error *error);

@@ -34,7 +34,7 @@ typedef struct reef_run_setup {
     const reef_agg *rule;        /* NULL where the strategy needs none (local, oracle, rsa, rsa_tv) */
     const reef_links *links;     /* who hears whom; NULL for strategies with a server */
     const reef_attack *attack;   /* NULL: malicious agents, if any, send what honest ones would */
-    const bool *malicious;       /* K flags, NULL: nobody */
+    const bool *malicious;       /* K flags, NULL: none */
     const double *step_factor;   /* K factors on the strategy's step size, NULL: 1 */
     uint64_t seed;               /* of the strategy's and the attack's own draws; data have the problem's seed */
     ptrdiff_t lanes;             /* R, 0: 1 */
@@ -43,7 +43,7 @@ typedef struct reef_run_setup {
     /* NULL: all agents in this process. Otherwise agents are spread over the engine's ranks: every rank makes the run from the same
      * setup and calls the same functions; create, step, save, load and the metrics are collective. A server's model is on all ranks; what
      * its agents send is combined by slices of the coordinates (reef/shard.h), so that no rank has all of it. Models and metrics have
-     * the same bits as in one process. The engine must outlive the run. */
+     * bit-identical to a run in one process. The engine must outlive the run. */
     const reef_engine *engine;
 } reef_run_setup;
 

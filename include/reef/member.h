@@ -1,4 +1,4 @@
-/* One agent's part of a run, by itself: it adapts its model to its own data, says what to send, and combines what it is given. How rows
+/* One agent's part of a run, on its own: it adapts its model to its own data, returns what to send, and combines what it is given. How rows
  * get from agent to agent is up to the caller. If all rows of every round arrive, the result is bit-identical to reef_run.
  *
  * One round:
@@ -38,7 +38,7 @@ typedef struct reef_member_setup {
     const reef_attack *attack; /* tests: NULL: malicious agents send what honest ones would */
     uint64_t seed;             /* of the attack's draws */
     ptrdiff_t agents;          /* tests: agents in the network, of which... */
-    const bool *malicious;     /* ...these are malicious; NULL: nobody */
+    const bool *malicious;     /* ...these are malicious; NULL: none */
 } reef_member_setup;
 
 /* Makes a member at round 0. */
@@ -60,7 +60,7 @@ REEF_API void reef_member_set_model(reef_member *member, const void *model);
 REEF_API const void *reef_member_adapt(reef_member *member, int64_t round);
 /* Takes a model of the caller's as phi. */
 REEF_API void reef_member_offer(reef_member *member, const void *phi);
-/* What the agent sends in this round: phi, or what the attack says if it is malicious; NULL: nothing. rows: by sender, what it has heard in this round so far, NULL where nothing; only malicious agents look at them, and only
+/* What the agent sends in this round: phi, or the attack's row if it is malicious; NULL: nothing. rows: by sender, what it has heard in this round so far, NULL where nothing; only malicious agents look at them, and only
  * at those of honest ones. */
 REEF_API const void *reef_member_message(reef_member *member, int64_t round, const void *const *rows);
 /* w = rule(rows), rows by sender as far as they have come (NULL: absent). The agent's own entry is not looked at: it is what

@@ -5,9 +5,9 @@
  * empty, unless out_path ends with .safetensors. Tensors of floating-point numbers (F64, F32, F16, BF16, F8_E4M3, F8_E5M2) are aggregated by the rule; 16-bit and 8-bit ones are
  * widened to float, and the result is rounded to nearest. If a model has a F64 tensor, everything is computed in double. Integer and
  * boolean tensors (counters of BatchNorm, masks) are never averaged: each element is the value that files with more
- * than half of the weight agree on; where there is none, that of the most trusted file.
+ * than half of the weight agree on; or else the value of the most trusted file.
  *
- * Files are read in blocks: memory is bounded whatever their size, and the result is bit-identical to reef_plan_apply_segments on the whole
+ * Files are read in blocks: memory is bounded for files of any size, and the result is bit-identical to reef_plan_apply_segments on the whole
  * models. The output replaces out_path atomically, after it has been written and flushed; after a failure out_path is unchanged. It
  * must not be an input, under any name. A file that is changed or replaced meanwhile is an error.
  *
@@ -45,7 +45,7 @@ typedef struct reef_merge_options {
     size_t memory;                /* bytes for blocks of the files, 0: 128 MB */
     size_t
         shard_size; /* bytes of data per file of the result, which then is a folder; 0: as the first model has them */
-    /* A file with what a rule that remembers senders (mref) knows of the sites from merge to merge: made if it is not there, checked,
+    /* A file in which a rule that remembers senders (mref) keeps what it knows of the sites from merge to merge: created if missing, checked,
      * and replaced in one step when the result is in its place; NULL: nothing is kept. */
     const char *state;
     /* Floating-point tensors of the result get this type ("F32", "BF16", ...), and the files may have them in different ones; NULL: the type
@@ -112,7 +112,7 @@ typedef struct reef_merge_report {
 } reef_merge_report;
 
 /* Merges `count` files into out_path. report may be NULL; it is filled in on success only, except that with REEF_MERGE_BAD files and a
- * failure their sentences are there. Threads are those of the context (NULL: the calling one). */
+ * failure their messages are filled in. Threads are those of the context (NULL: the calling one). */
 REEF_API REEF_MUST_CHECK reef_status reef_merge_files(reef_context *context, const reef_merge_options *options,
                                                       const char *const *paths, ptrdiff_t count, const char *out_path,
                                                       reef_merge_report *report, reef_error *error);

@@ -1,4 +1,4 @@
-/* Agents on a network that nobody has to trust: the library libreef_net, separate from libreef, which knows nothing about networks. Not included
+/* Agents on an untrusted network: the library libreef_net, separate from libreef, which knows nothing about networks. Not included
  * by <reef/reef.h>. It has a copy of libreef inside, so that no handle goes from one library to the other; all arguments are numbers and
  * texts.
  *
@@ -120,7 +120,7 @@ typedef struct reef_swarm_options {
     const char *keep;             /* new folder for keys, run file, logs and states; NULL: a temporary one */
     const char *program;          /* path of the command reef */
     bool force;                   /* replaces other results */
-    bool patient;      /* rounds wait for everybody until the deadline; set unless something is to go wrong */
+    bool patient;      /* rounds wait for all agents until the deadline; set this unless faults are injected */
     double malicious;  /* F; 0: 1/3, or what the placement needs */
     double deadline;   /* of a round, seconds; 0: long enough */
     double drop;       /* share of messages that are lost */
@@ -160,7 +160,7 @@ typedef struct reef_dash_options {
     const volatile sig_atomic_t *stop; /* when it becomes non-zero the server is ended; NULL: never */
     const char *run_file;              /* instead of replay: a run under way... */
     const char *key;                   /* ...and the key file of one of its observers */
-    const char *coordinator;           /* the identity that must have signed the run file; NULL: whoever did */
+    const char *coordinator;           /* the identity that must have signed the run file; NULL: anyone */
     const char *authority;             /* file of certificates to trust; NULL: the system's */
     const char *record;                /* with run_file: new file for all lines; NULL: none */
 } reef_dash_options;
@@ -189,7 +189,7 @@ REEF_API int reef_agent_double(const reef_agent *agent);
 /* The current or next round. */
 REEF_API int64_t reef_agent_round(reef_agent *agent);
 
-/* Waits, at most so many seconds, until enough neighbours are there. *ready: they are; *joined: the run is under way, and its model, made of the
+/* Waits, at most so many seconds, until enough neighbours are present. *ready: they are; *joined: the run is under way, and its model, made of the
  * neighbours', is in `model`. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_join(reef_agent *agent, double seconds, void *model, int *ready,
                                                      int *joined, reef_error *error);

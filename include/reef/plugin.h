@@ -31,7 +31,7 @@ typedef struct reef_registry {
 } reef_registry;
 
 /* Begins the function of a plug-in, and states for which version of the interface it was built. The function may be called once for
- * each context of a process, from one thread at a time. If it fails, nothing of what it added stays. */
+ * each context of a process, from one thread at a time. If it fails, everything that it added is removed. */
 // NOLINTBEGIN(bugprone-macro-parentheses): names of parameters take none
 #define REEF_PLUGIN(registry, error)                                                                                   \
     REEF_API extern const int reef_plugin_abi;                                                                         \

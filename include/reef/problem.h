@@ -34,7 +34,7 @@ typedef struct reef_batch {
     const int32_t *agents;      /* which, ascending */
     const float *const *models; /* per agent: M x lanes numbers where the gradient is taken */
     float *const *gradients;    /* per agent: room for M x lanes numbers; may not overlap the models */
-    const bool *flipped;        /* per agent: learns from flipped labels (y -> classes - 1 - y); NULL: nobody */
+    const bool *flipped;        /* per agent: learns from flipped labels (y -> classes - 1 - y); NULL: none */
     int64_t round;              /* >= 0 */
     int32_t step;               /* local step within the round, >= 0 */
     int32_t size;               /* samples per gradient, >= 1; 0: all of the agent's data (problems with `samples`) */
@@ -59,7 +59,7 @@ typedef struct reef_problem_setup {
 } reef_problem_setup;
 
 /* A kind of problem. state: what create made. Callbacks are called from several threads at once with the same state, which they must
- * not change; only create may fail, or whatever `failure` tells of. */
+ * not change. Only create may fail; later failures are reported by `failure`. */
 typedef struct reef_problem_kind {
     reef_kind kind;  /* name, summary, citation, fields */
     unsigned traits; /* REEF_PROBLEM_ bits */

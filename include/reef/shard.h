@@ -2,7 +2,7 @@
  *
  * K rows of M numbers: every rank brings some whole rows and aggregates one slice of the coordinates for all K. Rows travel once, by an
  * all-to-all transpose. Rules on distances see the Gram matrix of all coordinates, summed in the same order as in one process: the
- * result has the same bits for any number of ranks.
+ * result is bit-identical for any number of ranks.
  *
  *     reef_shard_create(&shard, agg, engine, &shape, &error);             collective, like every call here
  *     reef_shard_apply(shard, &input, slice, NULL, &error);               as often as wanted
@@ -44,7 +44,7 @@ REEF_API ptrdiff_t reef_shard_rows(const reef_shard *shard);
 REEF_API void reef_shard_range(const reef_shard *shard, ptrdiff_t rank, ptrdiff_t *m0, ptrdiff_t *m1);
 /* Bytes this rank holds beside the rows and the slice of the caller. */
 REEF_API size_t reef_shard_size(const reef_shard *shard);
-/* input->rows: this rank's own rows. Everything else is about all K rows and must be the same on all ranks; a state must have been made
+/* input->rows: this rank's own rows. Everything else refers to all K rows and must be the same on all ranks; a state must have been made
  * for all of M; a centre then is remembered by slices, senders (mref) by all ranks alike, with the seed of rank 0's state. Rows without
  * weight do not travel. slice receives m1 - m0 numbers. Effective weights of single coordinates are not kept. */
 REEF_API REEF_MUST_CHECK reef_status reef_shard_apply(reef_shard *shard, const reef_input *input, void *slice,

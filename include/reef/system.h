@@ -18,7 +18,7 @@ typedef struct reef_system {
     ptrdiff_t threads;        /* that the affinity mask of this process allows */
 } reef_system;
 
-/* As things stand now: REEF_ISA in the environment caps the instructions. */
+/* In the current environment: REEF_ISA limits the instructions. */
 REEF_API reef_system reef_system_facts(void);
 
 #ifdef __cplusplus

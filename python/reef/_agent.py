@@ -265,9 +265,9 @@ class Agent:
             self.dimension = int(_library().reef_agent_dimension(handle))
             self.dtype = np.float64 if _library().reef_agent_double(handle) else np.float32
         if layout.count != self.dimension:
-            raise TypeError(f"the model has {layout.count} numbers, the run is about models of {self.dimension}")
+            raise TypeError(f"the model has {layout.count} numbers, but models of this run have {self.dimension}")
         if layout.hash != self._hash:
-            raise TypeError("the model has other names, shapes or types than the one before")
+            raise TypeError("the model's names, shapes or types differ from those of the previous model")
         return layout
 
     @property
@@ -284,7 +284,7 @@ class Agent:
         end = math.inf if timeout is None else time.monotonic() + timeout
         while not ready.value:
             if time.monotonic() >= end:
-                raise TimeoutError("too few neighbours are there")
+                raise TimeoutError("too few neighbours are present")
             _call("reef_agent_join", self._handle, 0.2, row.ctypes.data, c.byref(ready), c.byref(joined))
         return layout.back(row) if joined.value else model
 

@@ -198,7 +198,7 @@ def _origin_for(rule: Rule, model: Mapping[str, Array], sent: Optional[Mapping[s
     if "translation" in rule.traits:
         return None
     if sent is None or layout_of(sent) != layout_of(model):
-        raise ValueError(f"{rule!r} works on updates, and the model that was sent is not known or has another layout")
+        raise ValueError(f"{rule!r} works on updates, and the model that was sent out is unknown or has a different layout")
     return sent
 
 

@@ -140,9 +140,9 @@ def _numbered(ids: Optional[list[Any]], names: dict[str, int]) -> Optional[Array
 class State:
     """What a rule remembers from one aggregation to the next: its last result (centered clipping), or every sender (mref). Hand the same
     object to every call; it takes its shape from the first. Threads that share it wait for each other. Senders are identified by the ids
-    given with the rows, integers or strings: rows then come in any order and number, who is absent is remembered, who is new starts afresh.
-    Without ids they are identified by position, and their number must not change. `centre`, if given, is the first guess of centered
-    clipping: an array, or a dict or list of arrays."""
+    given with the rows, integers or strings: rows may then come in any order and number, absent senders are remembered, new ones start afresh.
+    Without ids they are identified by position, and their number must not change. `centre`, if given, is where centered clipping
+    starts: an array, or a dict or list of arrays."""
 
     def __init__(self, centre: Any = None) -> None:
         self.lock = threading.RLock()  # one aggregation at a time: the library is called without the GIL
@@ -221,7 +221,7 @@ class State:
         return _numbered(ids, self._names)
 
     def age(self, sender: Union[int, str]) -> int:
-        """In how many aggregations a sender took part as far as is remembered; 0: it is not known."""
+        """In how many remembered aggregations a sender took part; 0: it is unknown."""
         number = self._names.get(sender) if isinstance(sender, str) else sender
         if self._handle is None or number is None:
             return 0
@@ -405,7 +405,7 @@ class Rule:
         return self._traits
 
     def tolerates(self, n: int) -> Optional[int]:
-        """The most malicious rows among n that it tolerates by its own setting of f; None: it states none."""
+        """The largest number of malicious rows among n that it tolerates by its own setting of f; None: it states none."""
         found: int = lib.reef_agg_tolerates(self.handle.pointer, n)
         return None if found < 0 else found
 
@@ -566,7 +566,7 @@ def aggregate(rows: Any, rule: Union[str, Rule] = "ref", weights: Any = None, re
     report    also return a reef.Report; shares=True keeps the effective weights of every coordinate in it
     out       array to write the result to, where rows are arrays
     copy      convert what cannot be read as it is, or differs in type from row 0, instead of a TypeError
-    state     memory of rules that have one, a reef.State; round: number of this aggregation, for rules that draw random numbers;
+    state     a reef.State: the memory of rules that have one; round: number of this aggregation, for rules that draw random numbers;
               self_row: which row is the receiver's own
     ids       of the senders of the rows, integers or strings, for rules that remember them (mref); step: step size of the recursion that
               the result feeds, which sets how long mref remembers

@@ -145,11 +145,11 @@ def simulate(grad: Callable[[Array, Step], Any], agents: int, start: Any, *, rou
     """Runs diffusion or federated learning with a gradient of your own.
 
     grad      grad(models, step) -> gradients. models is (n, M) float32, one row per agent in step.agents; the result has the same
-              shape, as an array or a CPU tensor. One call per step for all agents that take it. models is only valid during the call.
+              shape, as an array or a CPU tensor. It is called once per step, for all agents together. models is only valid during the call.
     start     where all agents start: M numbers (an array of another shape is flattened), or M itself for zeros
     strategy  "diffusion:mu=0.1", "federated:mu=0.1,steps=5,fraction=0.5", ...: reef.kinds("strategy")
-    rule, attack, graph, weights, links   specs; a graph is needed where agents hear each other, "complete" by default
-    malicious     how many (the last ones), which (numbers), or K flags; samples: of each agent, for weights=samples of federated
+    rule, attack, graph, weights, links   strings as in experiment files; graph: who hears whom, "complete" by default
+    malicious     how many agents (the last ones), a list of their numbers, or K flags; samples: how many each agent has, for weights=samples
     metric    metric(models of the honest agents), every `every` rounds and at the end, into history
     """
     agents, rounds, every = whole(agents, "agents", 1), whole(rounds, "rounds", 0), whole(every, "every", 1)

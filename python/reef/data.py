@@ -1,4 +1,4 @@
-"""Data sets for problems in Python, as numpy arrays: what is shipped, what the user has. Nothing is downloaded.
+"""Data sets for problems in Python, as numpy arrays: the shipped digits, and files of yours. Nothing is downloaded.
 
     x, y, test_x, test_y = reef.data.digits()
     x, y, test_x, test_y = reef.data.mnist("folder with train-images-idx3-ubyte, ...")
@@ -21,7 +21,7 @@ _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
 def _folder() -> Path:
-    """Where the shipped data lie: REEF_DATA, or data/ of the source tree."""
+    """Folder of the shipped data: REEF_DATA, or data/ of the source tree."""
     return Path(os.environ.get("REEF_DATA") or Path(__file__).resolve().parents[2] / "data")
 
 
@@ -37,12 +37,12 @@ def digits(test: float = 0.2, seed: int = 1) -> Parts:
 
 
 def read_idx(path: Union[str, os.PathLike[str]]) -> Array:
-    """An array from a file in the idx format (of MNIST), also with .gz. Files that say something else than they hold are refused."""
+    """An array from a file in the idx format (of MNIST), also with .gz. Files whose header does not match their content are refused."""
     name = Path(path)
     data = gzip.decompress(name.read_bytes()) if name.suffix == ".gz" else name.read_bytes()
     axes = data[3] if len(data) >= 4 else 0
     if len(data) < 4 + 4 * axes or data[:2] != b"\0\0" or data[2] not in _IDX_TYPES or axes == 0:
-        raise ValueError(f"{name} is no idx file")
+        raise ValueError(f"{name} is not an idx file")
     shape = [int(n) for n in np.frombuffer(data, ">u4", axes, 4)]
     dtype = np.dtype(_IDX_TYPES[data[2]])
     size = dtype.itemsize
@@ -74,7 +74,7 @@ def split(labels: Array, agents: int, partition: str = "iid", alpha: float = 0.5
     """Indices of each agent's samples. partition: "iid"; "dirichlet", shares of each class drawn with parameter alpha (small: agents
     differ more); "class", agent k gets class k modulo their number. Everybody gets at least one sample."""
     if agents < 1 or len(labels) < agents:
-        raise ValueError(f"{len(labels)} samples cannot be spread over {agents} agents")
+        raise ValueError(f"{len(labels)} samples cannot be divided among {agents} agents")
     draw = np.random.default_rng(seed)
     classes = np.unique(labels)
     if partition == "iid":

@@ -63,8 +63,8 @@ def _right(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return outputs.reshape(len(targets), -1).argmax(1) == targets
     axis = next((axis for axis in (1, -1) if outputs.dim() == targets.dim() + 1 and outputs.argmax(axis).shape == targets.shape), None)
     if axis is None:
-        raise ValueError(f"outputs of the shape {tuple(outputs.shape)} are no classes of targets {tuple(targets.shape)}; "
-                         "(n, classes) and (n,) are, for instance. Targets that are no classes must be floating-point numbers")
+        raise ValueError(f"outputs of the shape {tuple(outputs.shape)} do not fit targets {tuple(targets.shape)}; "
+                         "outputs (n, classes) fit targets (n,), for instance. Targets other than classes must be floating-point numbers")
     return outputs.argmax(axis) == targets
 
 

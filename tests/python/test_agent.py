@@ -116,7 +116,7 @@ def test_overlap_restart_and_misuse():
         assert report.combined
         with pytest.raises(TypeError, match="4 numbers"):
             agent.exchange(np.zeros(4, np.float32))
-        with pytest.raises(TypeError, match="other names"):
+        with pytest.raises(TypeError, match="names, shapes or types differ"):
             agent.exchange([np.zeros(3, np.float32)])
         with pytest.raises(ValueError, match="NaN"):
             agent.exchange(np.full(3, np.nan, np.float32))

@@ -51,7 +51,7 @@ def test_files_that_are_none(tmp_path, rng):
     claims_much = bytes([0, 0, 8, 3]) + struct.pack(">3I", 2**31, 2**31, 4) + b"x"
     for bad in (b"", b"\0\0", whole[:7], whole[:-1], whole + b"x", b"\1" + whole[1:], b"\0\0\x07\2" + whole[4:], b"\0\0\x08\0", claims_much):
         (tmp_path / "bad").write_bytes(bad)
-        with pytest.raises(ValueError, match="is no idx file|should hold"):
+        with pytest.raises(ValueError, match="is not an idx file|should hold"):
             data.read_idx(tmp_path / "bad")
     write_mnist(tmp_path, rng)
     (tmp_path / "t10k-images-idx3-ubyte").write_bytes(idx(rng.integers(256, size=(3, 2, 2))))
