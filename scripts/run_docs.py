@@ -49,7 +49,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUNNABLE = {"console", "python", "pycon", "c", "yaml"}
 FAMILIES = {"rules", "attacks", "graphs", "weights", "links", "problems", "sources", "partitions", "strategies"}
 PROGRESS = re.compile(r"\d+ s: \d+ of \d+ configurations, ")  # what `reef run` says on slow machines, where a run takes some seconds
-FREE = {"text", "json", "cmake", "toml"}
+FREE = {"text", "json", "cmake", "toml", "ini"}
 LINKED = ("experiments", "examples", "data", "docs", "scripts")
 
 

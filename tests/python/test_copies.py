@@ -110,7 +110,7 @@ def test_texts_with_nul(tmp_path):
 
 @pytest.mark.parametrize("out", [[0.0, 0.0], (1, 2), "ab", 3])
 def test_out_must_be_an_array(out):
-    with pytest.raises(TypeError, match="out is a"):
+    with pytest.raises(TypeError, match="out is of type"):
         reef.aggregate(np.ones((3, 2)), "mean", out=out)
 
 
