@@ -144,8 +144,7 @@ static const option_row options[] = {
      "most trusted\nfile), trusted (from that file)",
      VALUE_WORDS, "majority trusted"},
     {OPT_DROP, "drop-bad", NULL,
-     "continue without files that are malformed or differ from most others,\nas long as most are left", VALUE_NONE,
-     NULL},
+     "continue without files that are malformed or differ from most others,\nas long as most remain", VALUE_NONE, NULL},
     {OPT_CAST, "cast", "TYPE",
      "floating-point tensors of the result get this type, whatever types the\nfiles have: F32, F16, BF16, F64, "
      "F8_E4M3, F8_E5M2",
@@ -429,8 +428,9 @@ const command command_aggregate = {
     "(model.safetensors, or shards with their index); OUT is of the same kind, or safetensors if\n"
     "the models are npz files. Files of any size are read in blocks.\n",
     OPTIONS(options),
-    "Trust is the mean effective weight of a file over its fair share: 1 its full share, 0 ignored. `rejected` is the\n"
-    "share of the numbers at which it had no weight.\n\n"
+    "Trust is the mean effective weight of a file over its fair share: 1 is its full share, 0 means ignored. "
+    "`rejected`\n"
+    "is the share of the numbers in which it had no weight.\n\n"
     "Exit codes: 0 done, 1 the job failed (a file cannot be written, too many malicious models), 2 wrong usage,\n"
     "3 bad data: a file cannot be read, is malformed, or differs from the others.\n\n"
     "  reef aggregate site*.safetensors -o merged.safetensors\n"

@@ -152,7 +152,7 @@ const command command_keys = {
     "       reef keys show FILE\n"
     "       reef keys sign DRAFT.yaml --key FILE -o RUN.yaml [--after OLD.yaml --round N]\n"
     "       reef keys verify RUN.yaml [--coordinator R...]\n\n"
-    "new makes a key, writes it to a file that only you can read, and prints the line with which the coordinator\n"
+    "new creates a key, writes it to a file that only you can read, and prints the line with which the coordinator\n"
     "enrols you. show prints the public half of a key file. sign makes a run file from a draft: members, graph, rule, "
     "limits\n"
     "(docs/network.md); --after checks that it may follow another. verify checks a run file, and prints how many\n"

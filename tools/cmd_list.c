@@ -372,7 +372,7 @@ static int list(const request *r, int argc, char **argv)
 
 enum { OPT_JSON = 256 };
 static const option_row options[] = {
-    {OPT_JSON, "json", NULL, "prints JSON, described in reef-list(1); without KIND and NAME of all kinds", VALUE_NONE,
+    {OPT_JSON, "json", NULL, "prints JSON, described in reef-list(1); without KIND and NAME: of all kinds", VALUE_NONE,
      NULL},
 };
 

@@ -121,11 +121,11 @@ const command command_plot = {
     "plot",
     "draw the figures of a results folder (needs gnuplot)",
     "Usage: reef plot FOLDER\n\n"
-    "Draws the figures of FOLDER, which `reef run` wrote, as svg, png and pdf with gnuplot, and writes "
-    "FOLDER/report.html\n"
-    "again. Scripts and data are generated from the configuration and its results: those in FOLDER/figures are "
+    "Draws the figures of FOLDER, which `reef run` wrote, as svg, png and pdf with gnuplot, and rewrites "
+    "FOLDER/report.html.\n"
+    "Scripts and data are generated from the configuration and its results: those in FOLDER/figures are "
     "replaced\n"
-    "and never run, since a folder may come from anybody. To draw your own changes to a script, call gnuplot "
+    "and never run, since a folder may come from a stranger. To draw your own changes to a script, call gnuplot "
     "yourself.\n",
     NULL,
     0,

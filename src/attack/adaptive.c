@@ -36,7 +36,7 @@ static const reef_field adaptive_fields[] = {
      .min = 0,
      .max = 1e12,
      .unit = "rounds",
-     .help = "after which the side changes, again and again; 0: never"},
+     .help = "the side changes every so many rounds; 0: never"},
     {.name = "jitter",
      .type = REEF_FIELD_REAL,
      .offset = offsetof(adaptive_params, jitter),
@@ -44,7 +44,7 @@ static const reef_field adaptive_fields[] = {
      .min = 0,
      .max = 1e30,
      .unit = "standard deviations",
-     .help = "of noise that each malicious agent adds for itself, so that no two send the same"},
+     .help = "noise that each malicious agent adds on its own, so that no two send the same"},
 };
 
 static bool message(const void *params, const reef_attack_view *view, float *out)

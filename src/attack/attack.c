@@ -51,7 +51,7 @@ static const reef_field common_fields[] = {
      .min = 0,
      .max = 9e15,
      .unit = "rounds",
-     .help = "round in which it is over; 0: never"},
+     .help = "round in which the attack ends; 0: never"},
     {.name = "on",
      .type = REEF_FIELD_INT,
      .offset = offsetof(reef_attack_common, on),
@@ -59,7 +59,7 @@ static const reef_field common_fields[] = {
      .min = 1,
      .max = 1e15,
      .unit = "rounds",
-     .help = "attacks so many rounds in a row, then rests for `off`"},
+     .help = "attack for so many rounds in a row, then rest for `off` rounds"},
     {.name = "off",
      .type = REEF_FIELD_INT,
      .offset = offsetof(reef_attack_common, off),
@@ -67,7 +67,7 @@ static const reef_field common_fields[] = {
      .min = 0,
      .max = 1e15,
      .unit = "rounds",
-     .help = "rounds of honesty after every `on` rounds; 0: attacks always"},
+     .help = "behave honestly for so many rounds after every `on` rounds; 0: always attack"},
 };
 
 static reef_status check_kind(const reef_kind *head, reef_error *error)

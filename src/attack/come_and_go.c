@@ -14,7 +14,7 @@ static const reef_field come_and_go_fields[] = {
      .min = 1,
      .max = 1e15,
      .unit = "rounds",
-     .help = "after which another sender comes"},
+     .help = "how long a sender stays before another one takes its place"},
 };
 
 static bool message(const void *params, const reef_attack_view *view, float *out)

@@ -16,7 +16,7 @@ static const reef_field few_fields[] = {
      .min = 0,
      .max = 1e15,
      .unit = "coordinates",
-     .help = "how many coordinates are changed; all if there are not more"},
+     .help = "number of coordinates that are changed, at most all"},
     {.name = "delta",
      .type = REEF_FIELD_REAL,
      .offset = offsetof(few_params, delta),
@@ -24,13 +24,13 @@ static const reef_field few_fields[] = {
      .min = -1e38,
      .max = 1e38,
      .unit = "",
-     .help = "what is added to them"},
+     .help = "what is added to each of them"},
     {.name = "moving",
      .type = REEF_FIELD_BOOL,
      .offset = offsetof(few_params, moving),
      .preset = "false",
      .unit = "",
-     .help = "new coordinates in every round"},
+     .help = "choose new coordinates in every round"},
 };
 
 /* Selection sampling (Fan, Muller, Rezucha 1962): every set of that size is equally likely, and no memory is needed. */

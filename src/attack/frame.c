@@ -28,7 +28,7 @@ static const reef_field frame_fields[] = {
      .min = 0,
      .max = 1e12,
      .unit = "rounds",
-     .help = "after which the side changes, again and again; 0: never"},
+     .help = "the side changes every so many rounds; 0: never"},
     {.name = "targets",
      .type = REEF_FIELD_INT,
      .offset = offsetof(frame_params, targets),
@@ -36,7 +36,7 @@ static const reef_field frame_fields[] = {
      .min = 1,
      .max = 1e15,
      .unit = "",
-     .help = "honest agents whose noise is imitated: the first of the rows known"},
+     .help = "number of honest agents whose noise is imitated: the first of the known rows"},
     {.name = "jitter",
      .type = REEF_FIELD_REAL,
      .offset = offsetof(frame_params, jitter),
@@ -44,7 +44,7 @@ static const reef_field frame_fields[] = {
      .min = 0,
      .max = 1e30,
      .unit = "standard deviations",
-     .help = "of noise that each malicious agent adds for itself, so that no two send the same"},
+     .help = "noise that each malicious agent adds on its own, so that no two send the same"},
 };
 
 /* out = mean + (z + out) deviation + the targets' mean deviation from the mean, times the root of their number: as long as that of one. */

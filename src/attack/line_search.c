@@ -27,7 +27,7 @@ static const reef_field line_search_fields[] = {
      .offset = offsetof(line_search_params, direction),
      .preset = "alie",
      .unit = "",
-     .help = "along the standard deviations, or against the mean update",
+     .help = "direction of the search: along the standard deviations (alie), or against the mean update (ipm)",
      .words = directions},
     RFI_FIELD_REFERENCE(line_search_params, "previous"),
     {.name = "evaluations",

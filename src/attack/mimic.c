@@ -37,7 +37,7 @@ static const reef_field mimic_fields[] = {
      .min = 0,
      .max = 1e30,
      .unit = "standard deviations",
-     .help = "of the noise that each malicious agent adds on its own, so that no two send the same"},
+     .help = "noise that each malicious agent adds on its own, so that no two send the same"},
 };
 
 /* out holds the mean and receives the farthest row of each lane of the group. */

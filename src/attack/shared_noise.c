@@ -17,7 +17,7 @@ static const reef_field shared_noise_fields[] = {
      .min = 0,
      .max = 1e30,
      .unit = "standard deviations",
-     .help = "of the noise that the malicious agents share, relative to the honest noise"},
+     .help = "size of the noise that the malicious agents share, relative to the honest noise"},
     {.name = "jitter",
      .type = REEF_FIELD_REAL,
      .offset = offsetof(shared_noise_params, jitter),
@@ -25,7 +25,7 @@ static const reef_field shared_noise_fields[] = {
      .min = 0,
      .max = 1e30,
      .unit = "standard deviations",
-     .help = "of the noise that each adds on its own, so that no two send the same"},
+     .help = "noise that each malicious agent adds on its own, so that no two send the same"},
     {.name = "ids",
      .type = REEF_FIELD_INT,
      .offset = offsetof(shared_noise_params, ids),
@@ -33,7 +33,7 @@ static const reef_field shared_noise_fields[] = {
      .min = 1,
      .max = 1e6,
      .unit = "",
-     .help = "that each malicious agent has; one of them is drawn in every round"},
+     .help = "number of ids of each malicious agent; one of them is drawn in every round"},
 };
 
 /* The stream of nobody in particular. */

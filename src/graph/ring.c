@@ -15,7 +15,7 @@ static const reef_field ring_fields[] = {
      .min = 1,
      .max = 1e9,
      .unit = "agents",
-     .help = "neighbours on either side"},
+     .help = "number of neighbours on either side"},
 };
 
 static reef_status generate(const void *params, rfi_draft *draft, reef_error *error)

@@ -16,7 +16,7 @@ static const reef_field cliques_fields[] = {
      .min = 0,
      .max = 1e9,
      .unit = "links",
-     .help = "links between the halves; 0 leaves them disconnected"},
+     .help = "number of links between the halves; 0 leaves them disconnected"},
 };
 
 static void add_clique(rfi_draft *draft, ptrdiff_t first, ptrdiff_t end)

@@ -43,7 +43,7 @@ typedef struct federated_params {
     }
 static const reef_field fields[] = {
     REAL(fraction, "1", 1e-6, 1, "", "share of the agents sampled per round"),
-    WHOLE(clients, "0", 0, 1e9, "agents", "sampled per round; 0: by fraction"),
+    WHOLE(clients, "0", 0, 1e9, "agents", "number of agents sampled per round; 0: given by fraction"),
     REAL(available, "1", 0, 1, "", "probability that an agent can be sampled in a round"),
     REAL(dropout, "0", 0, 1, "", "probability that a sampled agent does not answer"),
     WHOLE(steps, "1", 1, 1e6, "", "local gradient steps L"),
@@ -61,7 +61,7 @@ static const reef_field fields[] = {
      .preset = "uniform",
      .words = weighting_words,
      .unit = "",
-     .help = "of the agents at the server: equal, or by their number of samples"},
+     .help = "weights of the agents at the server: equal, or by their number of samples"},
     REAL(cap, "2", 1, 1e9, "",
          "largest weight by samples, over the median one, so that no malicious agent can claim more influence"),
     REAL(server_step, "1", 0, 1e6, "", "step size of the server along the combined update"),

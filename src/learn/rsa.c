@@ -37,7 +37,7 @@ static const reef_field fields[] = {
      .preset = "l1",
      .words = norm_words,
      .unit = "",
-     .help = "of the penalty"},
+     .help = "norm of the penalty"},
     {.name = "weight_decay",
      .type = REEF_FIELD_REAL,
      .offset = offsetof(rsa_params, decay),
@@ -45,7 +45,7 @@ static const reef_field fields[] = {
      .min = 0,
      .max = 1e6,
      .unit = "",
-     .help = "of the server's own model (rsa)"},
+     .help = "weight decay of the server's own model (rsa)"},
     RFI_ADAPT_FIELDS(rsa_params),
 };
 

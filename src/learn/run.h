@@ -186,7 +186,7 @@ extern const rfi_family rfi_family_strategy;
          .min = 1e-3,                                                                                                  \
          .max = 1e12,                                                                                                  \
          .unit = "rounds",                                                                                             \
-         .help = "of the schedules inverse and sqrt"},                                                                 \
+         .help = "D of the schedules inverse and sqrt, in rounds"},                                                    \
         {.name = "factor",                                                                                             \
          .type = REEF_FIELD_REAL,                                                                                      \
          .offset = offsetof(params_type, adapt.factor),                                                                \
@@ -194,7 +194,7 @@ extern const rfi_family rfi_family_strategy;
          .min = 0,                                                                                                     \
          .max = 1,                                                                                                     \
          .unit = "",                                                                                                   \
-         .help = "of the schedule piecewise"},                                                                         \
+         .help = "factor of the schedule piecewise"},                                                                  \
         {.name = "every",                                                                                              \
          .type = REEF_FIELD_INT,                                                                                       \
          .offset = offsetof(params_type, adapt.every),                                                                 \
@@ -202,7 +202,7 @@ extern const rfi_family rfi_family_strategy;
          .min = 1,                                                                                                     \
          .max = 1e12,                                                                                                  \
          .unit = "rounds",                                                                                             \
-         .help = "of the schedule piecewise"},                                                                         \
+         .help = "rounds between steps of the schedule piecewise"},                                                    \
         {.name = "batch",                                                                                              \
          .type = REEF_FIELD_INT,                                                                                       \
          .offset = offsetof(params_type, adapt.batch),                                                                 \
@@ -210,7 +210,7 @@ extern const rfi_family rfi_family_strategy;
          .min = 0,                                                                                                     \
          .max = 1e6,                                                                                                   \
          .unit = "samples",                                                                                            \
-         .help = "per gradient; 0: all of the agent's data"},                                                          \
+         .help = "samples per gradient; 0: all of the agent's data"},                                                  \
     {                                                                                                                  \
         .name = "momentum", .type = REEF_FIELD_REAL, .offset = offsetof(params_type, adapt.momentum), .preset = "0",   \
         .min = 0, .max = 0.9999, .unit = "", .help = "beta in v = beta v + (1 - beta) g; steps go along v"             \

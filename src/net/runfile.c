@@ -30,14 +30,14 @@
 static const reef_field term_fields[] = {
     NUMBER(rfi_terms, REEF_FIELD_INT, epoch, "1", 1, 4294967295.0, "which file of this run it is"),
     NUMBER(rfi_terms, REEF_FIELD_INT, from, "0", 0, 281474976710655.0, "first round of the epoch"),
-    NUMBER(rfi_terms, REEF_FIELD_INT, seed, "0", 0, 9007199254740992.0, "of graphs that are drawn"),
+    NUMBER(rfi_terms, REEF_FIELD_INT, seed, "0", 0, 9007199254740992.0, "seed of random graphs"),
     NUMBER(rfi_terms, REEF_FIELD_INT, stale, "1", 0, 2, "rounds that a model may be old"),
     NUMBER(rfi_terms, REEF_FIELD_REAL, malicious, "0.3333", 0, 0.4999999, "most weight that may be malicious"),
     NUMBER(rfi_terms, REEF_FIELD_REAL, largest, "1e6", 1e-300, 1e300, "magnitude beyond which a model is refused"),
     TEXT(rfi_terms, graph, "", "who hears whom"),
     TEXT(rfi_terms, links, "", "who hears whom, by name"),
-    TEXT(rfi_terms, weights, "metropolis", "of the links"),
-    TEXT(rfi_terms, rule, "", "that combines"),
+    TEXT(rfi_terms, weights, "metropolis", "weights of the links"),
+    TEXT(rfi_terms, rule, "", "rule that combines models"),
     TEXT(rfi_terms, strategy, "", "how agents adapt"),
 };
 static const rfi_fields term_table = {"a run file", term_fields, RFI_COUNT(term_fields)};
@@ -52,7 +52,7 @@ static const reef_field test_fields[] = {
     NUMBER(rfi_rehearsal, REEF_FIELD_REAL, drop, "0", 0, 0.95, "share of messages that are lost"),
     NUMBER(rfi_rehearsal, REEF_FIELD_BOOL, sync, "true", 0, 0, "the journal is flushed to the disk"),
     NUMBER(rfi_rehearsal, REEF_FIELD_BOOL, wait, "false", 0, 0, "rounds wait for everybody until the deadline"),
-    NUMBER(rfi_rehearsal, REEF_FIELD_INT, rounds, "0", 0, 281474976710655.0, "after which agents end"),
+    NUMBER(rfi_rehearsal, REEF_FIELD_INT, rounds, "0", 0, 281474976710655.0, "rounds after which agents end"),
     NUMBER(rfi_rehearsal, REEF_FIELD_INT, every, "0", 0, 281474976710655.0, "rounds between records"),
 };
 static const rfi_fields test_table = {"test", test_fields, RFI_COUNT(test_fields)};

@@ -23,13 +23,13 @@ static const reef_field fields[] = {
      .offset = offsetof(mlp_params, hidden),
      .preset = "64",
      .unit = "units",
-     .help = "of the hidden layers, from input to output: 64, or (64,32), up to 7 of them"},
+     .help = "sizes of the hidden layers, from input to output: 64, or (64,32), up to 7 of them"},
     {.name = "activation",
      .type = REEF_FIELD_WORD,
      .offset = offsetof(mlp_params, activation),
      .preset = "relu",
      .unit = "",
-     .help = "of the hidden layers",
+     .help = "activation function of the hidden layers",
      .words = activation_words},
 };
 

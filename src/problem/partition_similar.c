@@ -19,7 +19,7 @@ static const reef_field similarity_fields[] = {
      .min = 0,
      .max = 1,
      .unit = "share of the samples",
-     .help = "spread at random; the rest goes by label"},
+     .help = "share of the samples spread at random; the rest is sorted by label"},
 };
 
 static void spread_evenly(rfi_spread *s, ptrdiff_t count)

@@ -27,7 +27,7 @@ static const reef_field bucketing_fields[] = {
      .min = 0,
      .max = 9e15,
      .unit = "",
-     .help = "of the random order; it changes from round to round"},
+     .help = "seed of the random order, which changes from round to round"},
 };
 
 static ptrdiff_t bucketing_mixed(const void *params, ptrdiff_t n)

@@ -229,8 +229,7 @@ static const reef_diagnostic factors[RFI_MREF_FACTORS] = {
     {"copies", "others send the same vector, or have the same noise: one over the number of copies, itself included"},
     {"together", "what it sends depends on what others send, and together they are a minority"},
     {"probation", "heard for a shorter time than the others"},
-    {"second opinion",
-     "far from the others in this round, while it is tried whether those who are near then agree more"},
+    {"second opinion", "far from the others in this round, during a trial of whether the near ones then agree more"},
 };
 
 #define WINDOW_NUMBERS(which)                                                                                          \
@@ -238,17 +237,17 @@ static const reef_diagnostic factors[RFI_MREF_FACTORS] = {
         {which " window: spread", "0: averages over the " which                                                        \
                                   " window scatter like noise, to 1: honest senders are heterogeneous (non-IID)"},     \
     {                                                                                                                  \
-        which " window: separation", "of the two groups that a split of the averages over the " which                  \
+        which " window: separation", "distance of the two groups that a split of the averages over the " which         \
                                      " window would make, in standard deviations; about 5 is not yet conspicuous"      \
     }
 static const reef_diagnostic numbers[RFI_MREF_NUMBER_COUNT] = {
     WINDOW_NUMBERS("short"),
     WINDOW_NUMBERS("middle"),
     WINDOW_NUMBERS("long"),
-    {"together: separation",
-     "of those whose messages depend on each other, over what it takes to lose weight: more than 1 does"},
+    {"together: separation", "distance of the group whose messages depend on each other from the rest, over the "
+                             "threshold: above 1 it loses weight"},
     {"balance: factor",
-     "by which weights were raised, up to the gate's; above 1: so many senders were distrusted that half "
+     "factor by which weights were raised, up to the gate's; above 1: so many senders were distrusted that half "
      "of its weight had to be kept"}};
 
 const reef_memory rfi_mref_memory = {

@@ -41,7 +41,8 @@ static const reef_field mref_fields[] = {
      .min = 16,
      .max = 1024,
      .unit = "numbers",
-     .help = "kept per sender and window, a power of two; full: all; auto: all of up to 1024 coordinates, else 64",
+     .help =
+         "numbers kept per sender and window, a power of two; full: all; auto: all of up to 1024 coordinates, else 64",
      .words = sketch_words},
     {.name = "lazy",
      .type = REEF_FIELD_INT,
@@ -67,8 +68,9 @@ static const reef_field mref_fields[] = {
      .min = 0,
      .max = 1e15,
      .unit = "",
-     .help = "of the sketch, which attackers must not know; auto: derived from the run's seed, else drawn when the "
-             "memory is created",
+     .help =
+         "seed of the sketch, which attackers must not know; auto: derived from the run's seed, else drawn when the "
+         "memory is created",
      .words = seed_words},
     {.name = "without",
      .type = REEF_FIELD_WORD,
