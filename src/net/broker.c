@@ -304,7 +304,10 @@ static reef_status prepare(broker *b, reef_error *error)
     rfi_keys_derive(&b->login, seed, RFI_KEY_LOGIN);
     rfi_wipe(seed, sizeof seed);
     status = b->options->hub && !b->options->print ? rfi_hub_write_credentials(&b->hub, error) : REEF_OK;
-    return status == REEF_OK ? write_config(b, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return write_config(b, error);
 }
 
 /* ---- epochs ---- */

@@ -92,5 +92,8 @@ reef_status rfi_dash_live(const reef_dash_options *o, reef_error *error)
         }
     }
     reef_status closed = rfi_live_close(&live, status == REEF_OK ? error : NULL);
-    return status == REEF_OK ? closed : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return closed;
 }

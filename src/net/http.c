@@ -30,6 +30,7 @@ typedef struct listener {
     struct MHD_Connection *connection;
     rfi_http_stream stream;
     bool asleep;
+    bool gone; /* its page has been closed, so its place is another's */
     time_t written_at;
     struct listener *next;
 } listener;
@@ -114,9 +115,13 @@ static ssize_t read_stream(void *user, uint64_t position, char *bytes, size_t si
     (void)position;
     (void)pthread_mutex_lock(&l->http->lock);
     uint64_t wakes = l->http->wakes;
+    bool gone = l->gone;
     (void)pthread_mutex_unlock(&l->http->lock);
+    if (gone) {
+        return (ssize_t)MHD_CONTENT_READER_END_OF_STREAM;
+    }
     size_t got = l->stream.read(l->stream.state, bytes, size);
-    /* Who has gone is noticed only by writing: a comment now and then. */
+    /* Who has gone is otherwise noticed only by writing: a comment now and then. */
     if (got == 0 && seconds_now() - l->written_at >= HEARTBEAT && size > 1) {
         bytes[0] = ':';
         bytes[1] = '\n';
@@ -136,7 +141,7 @@ static void end_stream(void *user)
     for (listener **at = &l->http->listeners; *at; at = &(*at)->next) {
         if (*at == l) {
             *at = l->next;
-            l->http->streams--;
+            l->http->streams -= !l->gone;
             break;
         }
     }
@@ -214,9 +219,33 @@ static void show_out(rfi_http *h)
 
 /* ---- requests ---- */
 
+/* The other side has closed its end, which nobody sees of a sleeping connection. */
+static bool has_left(const listener *l)
+{
+    char byte;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(l->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info && recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Pages that were closed since the last heartbeat give up their places when these are needed. Under the lock. */
+static void clear_places(rfi_http *h)
+{
+    for (listener *l = h->listeners; l; l = l->next) {
+        if (l->asleep && has_left(l)) {
+            l->asleep = false;
+            l->gone = true;
+            h->streams--;
+            MHD_resume_connection(l->connection);
+        }
+    }
+}
+
 static bool is_room(rfi_http *h)
 {
     (void)pthread_mutex_lock(&h->lock);
+    if (h->streams >= STREAMS) {
+        clear_places(h);
+    }
     bool room = h->streams < STREAMS;
     (void)pthread_mutex_unlock(&h->lock);
     return room;

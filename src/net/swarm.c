@@ -318,7 +318,10 @@ static reef_status run_swarm(rfi_swarm *s, reef_swarm_outcome *outcome, reef_err
     if (!s->options->keep) {
         rfi_swarm_remove(s->folder);
     }
-    return status == REEF_OK ? closed : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return closed;
 }
 
 /* What was not given: F as the placement needs it and at least a third, patience unless something is to go wrong, and time enough for

@@ -266,7 +266,10 @@ static reef_status write_run_file(rfi_swarm *s, reef_error *error)
     if (status == REEF_OK) {
         status = reef_net_sign(draft, key, s->run_file, error);
     }
-    return status == REEF_OK ? check_run_file(s, error) : status;
+    if (status != REEF_OK) {
+        return status;
+    }
+    return check_run_file(s, error);
 }
 
 reef_status rfi_swarm_write(rfi_swarm *s, reef_error *error)
