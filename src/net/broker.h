@@ -54,8 +54,8 @@ typedef struct rfi_circle {
 } rfi_circle;
 void rfi_circle_find(const rfi_roster *roster, ptrdiff_t k, rfi_circle *circle);
 /* What publishes under an agent's own name, and asks the store about an agent: more of a list of subjects. */
-void rfi_allow_own(rfi_page *page, const char *run, unsigned long agent);
-void rfi_allow_get(rfi_page *page, const char *run, char kind, unsigned long agent);
+void rfi_allow_own(rfi_page *p, const char *run, unsigned long k);
+void rfi_allow_get(rfi_page *p, const char *run, char kind, unsigned long agent);
 
 /* broker_leaf.c. What a hub is told of its leaves: where it listens to them, and a login for each, which may do what the agents behind it may,
  * all of them together, and no more. */

@@ -97,7 +97,7 @@ static bool is_above(const tridiagonal *t, double x, double *d)
     return true;
 }
 
-/* Least number above all eigenvalues, with its pivots. */
+/* Least number above all eigenvalues, with its pivots; 0: there is none, as all are 0 or not finite. */
 static double bisect(const tridiagonal *t, double *d)
 {
     double most = 0;
@@ -107,7 +107,9 @@ static double bisect(const tridiagonal *t, double *d)
     }
     double low = -most;
     double high = most * (1 + 1e-12);
-    (void)is_above(t, high, d);
+    if (!is_above(t, high, d)) {
+        return 0;
+    }
     for (int i = 0; i < 60 && high - low > 1e-13 * most; i++) {
         double middle = (low + high) / 2;
         if (is_above(t, middle, pivots)) {
@@ -150,7 +152,7 @@ static void invert(const tridiagonal *t, const double *d, double *y)
 
 double rfi_mref_first_vector(const double *a, ptrdiff_t q, int steps, double *vector, double *room)
 {
-    double d[STEPS];
+    double d[STEPS] = {0};
     double y[STEPS];
     tridiagonal t = reduce(a, q, steps, room);
     double lambda = bisect(&t, d);
