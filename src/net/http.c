@@ -300,8 +300,11 @@ reef_status rfi_http_start(rfi_http **http, const rfi_http_setup *setup, reef_er
     if (!h->daemon) {
         (void)pthread_mutex_destroy(&h->lock);
         free(h);
-        return rfi_fail(error, REEF_E_ENGINE, "cannot listen on 127.0.0.1:%d: %s", setup->port,
-                        errno ? strerror(errno) : "the port may be in use; --port chooses another");
+        const char *why = "the port is in use; choose another";
+        if (errno != 0 && errno != EADDRINUSE) {
+            why = strerror(errno);
+        }
+        return rfi_fail(error, REEF_E_ENGINE, "cannot listen on 127.0.0.1:%d: %s", setup->port, why);
     }
     h->port = bound_port(h->daemon);
     *http = h;

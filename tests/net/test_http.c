@@ -203,6 +203,7 @@ static void test_port_in_use(void **state)
     assert_int_equal(rfi_http_start(&second, &setup, &error), REEF_E_ENGINE);
     assert_null(second);
     assert_non_null(strstr(error.text, "cannot listen on 127.0.0.1:"));
+    assert_non_null(strstr(error.text, "the port is in use; choose another"));
     rfi_http_stop(&http);
 }
 
