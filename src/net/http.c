@@ -29,7 +29,9 @@ typedef struct listener {
     rfi_http *http;
     struct MHD_Connection *connection;
     rfi_http_stream stream;
+    int socket;
     bool asleep;
+    bool gone; /* the page was closed */
     time_t written_at;
     struct listener *next;
 } listener;
@@ -40,7 +42,7 @@ struct rfi_http {
     int port;
     pthread_mutex_t lock; /* of what follows */
     listener *listeners;
-    int streams; /* of them */
+    int streams; /* of them, without those that are gone */
     guest guests[CONNECTIONS];
     uint64_t wakes;
     bool stopping;
@@ -114,9 +116,13 @@ static ssize_t read_stream(void *user, uint64_t position, char *bytes, size_t si
     (void)position;
     (void)pthread_mutex_lock(&l->http->lock);
     uint64_t wakes = l->http->wakes;
+    bool gone = l->gone;
     (void)pthread_mutex_unlock(&l->http->lock);
+    if (gone) {
+        return (ssize_t)MHD_CONTENT_READER_END_OF_STREAM;
+    }
     size_t got = l->stream.read(l->stream.state, bytes, size);
-    /* Who has gone is noticed only by writing: a comment now and then. */
+    /* Who has gone without a word is noticed only by writing: a comment now and then. */
     if (got == 0 && seconds_now() - l->written_at >= HEARTBEAT && size > 1) {
         bytes[0] = ':';
         bytes[1] = '\n';
@@ -136,13 +142,34 @@ static void end_stream(void *user)
     for (listener **at = &l->http->listeners; *at; at = &(*at)->next) {
         if (*at == l) {
             *at = l->next;
-            l->http->streams--;
+            l->http->streams -= !l->gone;
             break;
         }
     }
     (void)pthread_mutex_unlock(&l->http->lock);
     l->stream.close(l->stream.state);
     free(l);
+}
+
+static void rouse(listener *l)
+{
+    if (l->asleep) {
+        l->asleep = false;
+        MHD_resume_connection(l->connection);
+    }
+}
+
+/* Pages that were closed make room at once: a suspended connection does not notice by itself. Under the lock. */
+static void note_gone(rfi_http *h)
+{
+    char byte;
+    for (listener *l = h->listeners; l; l = l->next) {
+        if (!l->gone && l->socket >= 0 && recv(l->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+            l->gone = true;
+            h->streams--;
+            rouse(l);
+        }
+    }
 }
 
 static enum MHD_Result send_stream(rfi_http *h, struct MHD_Connection *connection, const rfi_http_stream *stream)
@@ -155,7 +182,11 @@ static enum MHD_Result send_stream(rfi_http *h, struct MHD_Connection *connectio
         free(l);
         return MHD_NO;
     }
-    *l = (listener){.http = h, .connection = connection, .stream = *stream, .written_at = seconds_now()};
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *l = (listener){.http = h, .connection = connection, .stream = *stream, .socket = -1, .written_at = seconds_now()};
+    if (info) {
+        l->socket = info->connect_fd;
+    }
     (void)pthread_mutex_lock(&h->lock);
     l->next = h->listeners;
     h->listeners = l;
@@ -217,6 +248,7 @@ static void show_out(rfi_http *h)
 static bool is_room(rfi_http *h)
 {
     (void)pthread_mutex_lock(&h->lock);
+    note_gone(h);
     bool room = h->streams < STREAMS;
     (void)pthread_mutex_unlock(&h->lock);
     return room;
@@ -321,11 +353,9 @@ static void wake(rfi_http *h, bool stopping)
     (void)pthread_mutex_lock(&h->lock);
     h->wakes++;
     h->stopping = h->stopping || stopping;
+    note_gone(h);
     for (listener *l = h->listeners; l; l = l->next) {
-        if (l->asleep) {
-            l->asleep = false;
-            MHD_resume_connection(l->connection);
-        }
+        rouse(l);
     }
     show_out(h);
     (void)pthread_mutex_unlock(&h->lock);
