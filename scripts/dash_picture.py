@@ -23,6 +23,7 @@ def main():
     with Page(reef, os.path.join(root, "examples/network/colluders.jsonl")) as page:
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}]})
         page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": WIDTH, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
+        page.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
         page.open()
         page.wait("m.ended", "the record is not played to its end")
         page.js("const at = document.getElementById('at'); at.value = arguments[0]; at.dispatchEvent(new Event('input'));", MOMENT)
@@ -30,8 +31,11 @@ def main():
         page.js("document.querySelector(`[data-agent='${arguments[0]}'] button`).click()", CHOSEN)
         page.wait("!document.getElementById('detail').hidden", "no card")
         time.sleep(2)  # until everything has its final size
-        height = page.js("return document.getElementById('detail').getBoundingClientRect().bottom + scrollY + 13")
-        shot = page.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True, "clip": {"x": 0, "y": 0, "width": WIDTH, "height": height, "scale": 1}})
+        height = page.js("return Math.ceil(document.getElementById('detail').getBoundingClientRect().bottom + scrollY) + 13")
+        # A window of that height: a picture of more than the window would change its size, and might be taken before the graph is drawn anew.
+        page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        time.sleep(2)
+        shot = page.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": {"x": 0, "y": 0, "width": WIDTH, "height": height, "scale": 1}})
     with open(os.path.join(root, "docs/images/dash.png"), "wb") as file:
         file.write(base64.b64decode(shot["data"]))
 

@@ -8,15 +8,25 @@ pace     what `stale` costs and gains over time: seconds of a run and the error 
 
 A line is printed as soon as it is known. Reports and asserts nothing.
 """
-import argparse, csv, math, subprocess, sys, tempfile
+import argparse, csv, math, re, subprocess, sys, tempfile
 from pathlib import Path
 
 LMS = {"problem": "{kind: lms, dimension: 10, noise: 0.01}", "strategy": "{kind: diffusion, mu: 0.1}"}
 # What one agent alone cannot do, done by the network instead: (attack of the experiment, options of the swarm).
-BY_NETWORK = {"two_faced": ("zero", ["--brokers", "2", "--two-faced", "1000"]), "late": ("zero", ["--late", "0.5", "--deadline", "1"])}
+BY_NETWORK = {"two_faced": ("zero", ["--brokers", "2", "--two-faced", "1000", "--deadline", "0.5"]), "late": ("zero", ["--late", "0.5", "--deadline", "1"])}
 PARAMETERS = {"additive": "additive:delta=1000"}
-# Nothing comes of these that could be used; beyond the quorum every round waits for the deadline.
+# Nothing comes of these that could be used, nor of who is excluded; beyond the quorum every round waits for the deadline.
 UNHEARD = {"nan": ["--deadline", "0.5"], "silent": ["--deadline", "0.5"]}
+
+
+def exclusions(kept):
+    """Who was excluded by how many of the other agents in which rounds, by the audit logs of agents that nobody has excluded."""
+    logs = {int(log.parent.name.removeprefix("state-")): re.findall(r"event=two_faced at=(\d+) agent=agent-(\d+) ", log.read_text())
+            for log in kept.glob("state-*/audit.log")}
+    named = {int(agent) for events in logs.values() for _, agent in events}
+    honest = [events for k, events in logs.items() if k not in named]
+    rounds = [int(at) for events in honest for at, _ in events]
+    return f"{len(named)} excluded: {len(rounds)} of {len(named) * len(honest)} times, in rounds {min(rounds)} to {max(rounds)}" if rounds else "nobody excluded"
 
 
 def play(reef, settings, options=()):
@@ -24,8 +34,9 @@ def play(reef, settings, options=()):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "trial.yaml")
         file.write_text("".join(f"{key}: {value}\n" for key, value in {"name": "trial", "repetitions": 1, **settings}.items()))
+        kept = ["--keep", f"{folder}/kept"] if "--two-faced" in options else []
         try:
-            done = subprocess.run([reef, "swarm", file, "--no-figures", "-o", f"{folder}/out", *options], capture_output=True, text=True,
+            done = subprocess.run([reef, "swarm", file, "--no-figures", "-o", f"{folder}/out", *kept, *options], capture_output=True, text=True,
                                   timeout=600)
         except subprocess.TimeoutExpired:
             return None, "longer than 600 s"
@@ -34,6 +45,7 @@ def play(reef, settings, options=()):
         with open(f"{folder}/out/summary.csv") as table:
             row = next(csv.DictReader(table))
         row["seconds"] = float(done.stdout.split(" agents in ")[1].split()[0])
+        row["excluded"] = exclusions(Path(folder, "kept")) if "--two-faced" in options else ""
         row["alone"] = float(done.stdout.split(" % of their rounds alone")[0].split()[-1])
         return row, ""
 
@@ -56,13 +68,13 @@ def attacks(reef, rounds, seed, only):
                 row, why = play(reef, settings, options)
                 value = float(row["msd_db"]) if row else math.nan
                 cells.append((f"{value:.1f}" + (f" (alone {row['alone']:.0f} %)" if row["alone"] >= 1 else "")) if row else "-")
-                note = note or why
+                note = "; ".join(filter(None, [note, why, row and row["excluded"]]))
         print(f"| `{name}` | " + " | ".join(cells) + " |" + (f" <!-- {note} -->" if note else ""), flush=True)
 
 
 def loss(reef, rounds, seed, only):
     ways = [("no loss", []), ("loss 30 %, `stale: 0`", ["--drop", "0.3", "--stale", "0"]), ("loss 30 %, `stale: 1`", ["--drop", "0.3", "--stale", "1"]),
-            ("loss 30 %, `stale: 2`", ["--drop", "0.3"])]
+            ("loss 30 %, `stale: 2`", ["--drop", "0.3", "--stale", "2"])]
     print("| problem, rule, graph | " + " | ".join(name for name, _ in ways) + " |")
     print("|---" * (1 + len(ways)) + "|", flush=True)
     problems = {"softmax": "{kind: diffusion, mu: 0.5, batch: 16}", "mlp": "{kind: diffusion, mu: 0.1, batch: 16}"}
@@ -85,7 +97,7 @@ def loss(reef, rounds, seed, only):
 def pace(reef, rounds, seed, only):
     problems = {"softmax": ("{kind: softmax, data: digits, partition: iid}", "{kind: diffusion, mu: 0.5, batch: 16}", "loss"),
                 "lms": ("{kind: lms, dimension: 10, noise: 0.01}", "{kind: diffusion, mu: 0.05}", "msd_db")}
-    ways = [("`stale: 0`", ["--stale", "0"], 1), ("`stale: 1`", ["--stale", "1"], 1), ("`stale: 2`", [], 1), ("`stale: 2`, twice the rounds", [], 2)]
+    ways = [("`stale: 0`", ["--stale", "0"], 1), ("`stale: 1`", ["--stale", "1"], 1), ("`stale: 2`", ["--stale", "2"], 1), ("`stale: 2`, twice the rounds", ["--stale", "2"], 2)]
     print("| problem, messages lost | " + " | ".join(name for name, _, _ in ways) + " |")
     print("|---" * (1 + len(ways)) + "|", flush=True)
     for kind, (problem, strategy, error) in problems.items():

@@ -295,7 +295,12 @@ static reef_status probe(rfi_agent *a, const rfi_agent_setup *s, reef_error *err
     if (s->memory && needs.memory > s->memory) {
         return too_much(needs.neighbours, needs.memory, error);
     }
-    return rfi_state_enter(a, s, error);
+    status = rfi_state_enter(a, s, error);
+    if (status == REEF_OK && s->metrics > 0) { /* a port in use is found now, not when the first client comes */
+        status = rfi_metrics_open(&a->metrics, s->metrics, error);
+        rfi_metrics_close(&a->metrics);
+    }
+    return status;
 }
 
 reef_status rfi_agent_probe(rfi_agent *agent, const rfi_agent_setup *setup, reef_error *error)

@@ -249,6 +249,7 @@ void rfi_epoch_offered(void *user, const unsigned char *bytes, size_t size, doub
     rfi_agent *a = user;
     rfi_runfile next;
     reef_error why = {REEF_OK, ""};
+    a->handout.way = rfi_node_window(a->node)->way;
     rfi_handed result =
         rfi_handout_check(&a->handout, now, &a->file, a->has_next ? &a->next : NULL, bytes, size, &next, &why);
     if (result != RFI_HANDED_TAKEN) {

@@ -146,7 +146,7 @@ static reef_status make_streams(broker *b, reef_error *error)
     const rfi_nats_operator by = {.url = b->url, .login = &b->login, .authority = b->options->authority};
     for (int i = 0; i < PAUSES && status == REEF_E_ENGINE && !must_stop(b); i++) {
         if (!is_running(b)) {
-            return rfi_fail(error, REEF_E_ENGINE, "nats-server has ended; %s/server.log says why", b->options->store);
+            return rfi_broker_ended("has ended", b->options->store, error);
         }
         pause_briefly();
         status = b->options->hub ? rfi_nats_try(&by, error) : rfi_nats_make_streams(&by, next_stream, b, error);
@@ -436,8 +436,7 @@ static reef_status supervise(broker *b, reef_error *error)
         quick = rfi_now() - last < 10 ? quick + 1 : 0;
         last = rfi_now();
         if (quick > TRIES) {
-            return rfi_fail(error, REEF_E_ENGINE, "nats-server ends again and again; %s/server.log says why",
-                            b->options->store);
+            return rfi_broker_ended("ends again and again", b->options->store, error);
         }
         reef_status status = start_server(b, error);
         if (status == REEF_OK) {

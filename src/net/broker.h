@@ -9,6 +9,8 @@
 
 /* The path of nats-server; false: there is none. */
 bool rfi_broker_find(char *path, size_t size);
+/* "nats-server has ended: ...", with the last error in the log of its store. */
+reef_status rfi_broker_ended(const char *how, const char *store, reef_error *error);
 
 /* What a leaf needs to know of the broker that it is a leaf of. */
 typedef struct rfi_hub {

@@ -35,7 +35,7 @@ static void consider(rfi_broker_files *f, uint32_t agent, const unsigned char *b
         return;
     }
     f->heard_at[agent] = now;
-    f->handout.tokens = 1; /* the second is the limit here */
+    f->handout.tokens[0] = 1; /* the second is the limit here */
     rfi_handed result = rfi_handout_check(&f->handout, now, &f->file, NULL, bytes, size, &next, &f->why);
     if (result != RFI_HANDED_TAKEN) {
         return;

@@ -1,5 +1,7 @@
-/* Where the server is. */
+/* Where the server is, which version it has, and why it has ended. */
 #include "net/broker.h"
+
+#include "base/error.h"
 
 #include <reef/net.h>
 
@@ -69,6 +71,26 @@ static bool ask_version(const char *path, int *major, int *minor)
     *major = (int)strtol(number + 3, &end, 10);
     *minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
     return true;
+}
+
+reef_status rfi_broker_ended(const char *how, const char *store, reef_error *error)
+{
+    enum { LONGEST = 4096 };
+    char path[LONGEST];
+    char why[200] = "";
+    FILE *log = snprintf(path, sizeof path, "%s/server.log", store) < (int)sizeof path ? fopen(path, "re") : NULL;
+    for (char line[512]; log && fgets(line, sizeof line, log);) {
+        const char *fatal = strstr(line, "[FTL] ");
+        const char *error_line = fatal ? fatal : strstr(line, "[ERR] ");
+        if (error_line) {
+            line[strcspn(line, "\n")] = '\0';
+            (void)snprintf(why, sizeof why, ": %.190s", error_line + strlen("[FTL] "));
+        }
+    }
+    if (log) {
+        (void)fclose(log);
+    }
+    return rfi_fail(error, REEF_E_ENGINE, "nats-server %s%s; its log is %.200s/server.log", how, why, store);
 }
 
 bool reef_net_server(char *path, size_t size, int *major, int *minor)

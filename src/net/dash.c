@@ -311,6 +311,17 @@ bool rfi_dash_put_line(rfi_dash *d, const char *text, size_t size)
     return true;
 }
 
+void rfi_dash_flush(rfi_dash *d)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    errno = 0;
+    if (d->record && fflush(d->record) != 0) {
+        d->unrecorded = errno ? errno : EIO;
+        d->record = NULL;
+    }
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
 int rfi_dash_unrecorded(rfi_dash *d)
 {
     (void)pthread_mutex_lock(&d->lock);

@@ -93,6 +93,8 @@ void rfi_dash_put_end(rfi_dash *dash, double time, const char *text);
 /* A line made elsewhere, without its end. False: it is none (the beginning above, a closing brace, no control characters). */
 bool rfi_dash_put_line(rfi_dash *dash, const char *line, size_t size);
 
+/* What was recorded goes to the disk's care, so that whoever is killed has recorded the run up to then. */
+void rfi_dash_flush(rfi_dash *dash);
 /* errno of the first line that could not be written to the record, after which none is; 0: all were. */
 int rfi_dash_unrecorded(rfi_dash *dash);
 size_t rfi_dash_bytes(rfi_dash *dash);

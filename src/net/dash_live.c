@@ -39,6 +39,9 @@ void rfi_live_tend(rfi_live *live)
     if (live->watch) {
         rfi_watch_tend(live->watch);
     }
+    if (live->dash) {
+        rfi_dash_flush(live->dash);
+    }
     if (live->server) {
         rfi_dash_wake(live->server);
     }

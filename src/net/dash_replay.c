@@ -42,7 +42,8 @@ static reef_status take_bytes(reading *r, const char *bytes, size_t count, reef_
         size_t room = 2 * (r->size + count);
         char *larger = room <= 2 * LONGEST ? realloc(r->text, room) : NULL;
         if (!larger) {
-            return rfi_fail(error, REEF_E_FORMAT, "a line is longer than %d bytes", LONGEST);
+            return rfi_fail(error, REEF_E_FORMAT, "not a recorded run: a line is longer than %d MiB",
+                            LONGEST / (1024 * 1024));
         }
         r->text = larger;
         r->room = room;

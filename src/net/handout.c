@@ -26,11 +26,11 @@ bool rfi_handed_offends(rfi_handed result)
 
 void rfi_handout_start(rfi_handout *h, double malicious_at_least, double now)
 {
-    *h = (rfi_handout){.malicious_at_least = malicious_at_least,
-                       .tokens = most_tokens,
-                       .filled_at = now,
-                       .every = ask_seconds,
-                       .ask_at = now};
+    *h = (rfi_handout){.malicious_at_least = malicious_at_least, .every = ask_seconds, .ask_at = now};
+    for (int way = 0; way < RFI_WAYS; way++) {
+        h->tokens[way] = most_tokens;
+        h->filled_at[way] = now;
+    }
 }
 
 void rfi_handout_pace(rfi_handout *h, ptrdiff_t agents)
@@ -78,10 +78,11 @@ rfi_handed rfi_handout_judge(const rfi_handout *h, const rfi_runfile *file, cons
 
 static bool take_token(rfi_handout *h, double now)
 {
-    h->tokens = fmin(most_tokens, h->tokens + fmax(0, now - h->filled_at) * tokens_per_second);
-    h->filled_at = now;
-    bool there = h->tokens >= 1;
-    h->tokens -= there ? 1 : 0;
+    double *tokens = &h->tokens[h->way];
+    *tokens = fmin(most_tokens, *tokens + fmax(0, now - h->filled_at[h->way]) * tokens_per_second);
+    h->filled_at[h->way] = now;
+    bool there = *tokens >= 1;
+    *tokens -= there ? 1 : 0;
     return there;
 }
 

@@ -32,8 +32,11 @@ enum { RFI_HANDOUT_MEMORY = 8 };
 typedef struct rfi_handout {
     double malicious_at_least; /* files that allow for less malicious weight are refused */
     uint64_t counts[RFI_HANDED_RESULTS];
-    double tokens, filled_at; /* files that may be looked at */
-    double every;             /* seconds between questions */
+    unsigned way; /* set by the caller: the broker by which comes what is checked next */
+    double tokens
+        [RFI_WAYS]; /* files that may be looked at, by that broker: one that floods must not use up what others need... */
+    double filled_at[RFI_WAYS]; /* ...and when they were counted */
+    double every;               /* seconds between questions */
     double ask_at;
     uint64_t turn; /* who is asked next */
     struct {

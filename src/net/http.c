@@ -29,8 +29,9 @@ typedef struct listener {
     rfi_http *http;
     struct MHD_Connection *connection;
     rfi_http_stream stream;
+    int socket;
     bool asleep;
-    bool gone; /* its page has been closed, so its place is another's */
+    bool gone; /* the page was closed */
     time_t written_at;
     struct listener *next;
 } listener;
@@ -41,7 +42,7 @@ struct rfi_http {
     int port;
     pthread_mutex_t lock; /* of what follows */
     listener *listeners;
-    int streams; /* of them */
+    int streams; /* of them, without those that are gone */
     guest guests[CONNECTIONS];
     uint64_t wakes;
     bool stopping;
@@ -121,7 +122,7 @@ static ssize_t read_stream(void *user, uint64_t position, char *bytes, size_t si
         return (ssize_t)MHD_CONTENT_READER_END_OF_STREAM;
     }
     size_t got = l->stream.read(l->stream.state, bytes, size);
-    /* Who has gone is otherwise noticed only by writing: a comment now and then. */
+    /* Who has gone without a word is noticed only by writing: a comment now and then. */
     if (got == 0 && seconds_now() - l->written_at >= HEARTBEAT && size > 1) {
         bytes[0] = ':';
         bytes[1] = '\n';
@@ -150,6 +151,27 @@ static void end_stream(void *user)
     free(l);
 }
 
+static void rouse(listener *l)
+{
+    if (l->asleep) {
+        l->asleep = false;
+        MHD_resume_connection(l->connection);
+    }
+}
+
+/* Pages that were closed make room at once: a suspended connection does not notice by itself. Under the lock. */
+static void note_gone(rfi_http *h)
+{
+    char byte;
+    for (listener *l = h->listeners; l; l = l->next) {
+        if (!l->gone && l->socket >= 0 && recv(l->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+            l->gone = true;
+            h->streams--;
+            rouse(l);
+        }
+    }
+}
+
 static enum MHD_Result send_stream(rfi_http *h, struct MHD_Connection *connection, const rfi_http_stream *stream)
 {
     listener *l = calloc(1, sizeof *l);
@@ -160,7 +182,11 @@ static enum MHD_Result send_stream(rfi_http *h, struct MHD_Connection *connectio
         free(l);
         return MHD_NO;
     }
-    *l = (listener){.http = h, .connection = connection, .stream = *stream, .written_at = seconds_now()};
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *l = (listener){.http = h, .connection = connection, .stream = *stream, .socket = -1, .written_at = seconds_now()};
+    if (info) {
+        l->socket = info->connect_fd;
+    }
     (void)pthread_mutex_lock(&h->lock);
     l->next = h->listeners;
     h->listeners = l;
@@ -219,33 +245,10 @@ static void show_out(rfi_http *h)
 
 /* ---- requests ---- */
 
-/* The other side has closed its end, which nobody sees of a sleeping connection. */
-static bool has_left(const listener *l)
-{
-    char byte;
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(l->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return info && recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-/* Pages that were closed since the last heartbeat give up their places when these are needed. Under the lock. */
-static void clear_places(rfi_http *h)
-{
-    for (listener *l = h->listeners; l; l = l->next) {
-        if (l->asleep && has_left(l)) {
-            l->asleep = false;
-            l->gone = true;
-            h->streams--;
-            MHD_resume_connection(l->connection);
-        }
-    }
-}
-
 static bool is_room(rfi_http *h)
 {
     (void)pthread_mutex_lock(&h->lock);
-    if (h->streams >= STREAMS) {
-        clear_places(h);
-    }
+    note_gone(h);
     bool room = h->streams < STREAMS;
     (void)pthread_mutex_unlock(&h->lock);
     return room;
@@ -329,8 +332,11 @@ reef_status rfi_http_start(rfi_http **http, const rfi_http_setup *setup, reef_er
     if (!h->daemon) {
         (void)pthread_mutex_destroy(&h->lock);
         free(h);
-        return rfi_fail(error, REEF_E_ENGINE, "cannot listen on 127.0.0.1:%d: %s", setup->port,
-                        errno ? strerror(errno) : "the port may be in use; --port chooses another");
+        const char *why = "the port is in use; choose another";
+        if (errno != 0 && errno != EADDRINUSE) {
+            why = strerror(errno);
+        }
+        return rfi_fail(error, REEF_E_ENGINE, "cannot listen on 127.0.0.1:%d: %s", setup->port, why);
     }
     h->port = bound_port(h->daemon);
     *http = h;
@@ -347,11 +353,9 @@ static void wake(rfi_http *h, bool stopping)
     (void)pthread_mutex_lock(&h->lock);
     h->wakes++;
     h->stopping = h->stopping || stopping;
+    note_gone(h);
     for (listener *l = h->listeners; l; l = l->next) {
-        if (l->asleep) {
-            l->asleep = false;
-            MHD_resume_connection(l->connection);
-        }
+        rouse(l);
     }
     show_out(h);
     (void)pthread_mutex_unlock(&h->lock);

@@ -49,6 +49,7 @@ typedef struct rfi_message {
     rfi_topic topic;
     const unsigned char *bytes; /* until the next call of poll */
     size_t size;
+    bool partial; /* a slot of this agent, of which other brokers may hold a newer one: they have not answered yet */
 } rfi_message;
 
 typedef struct rfi_netlink rfi_netlink;

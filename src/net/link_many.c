@@ -15,8 +15,8 @@ typedef struct many_link {
     const reef_context *context;
     uint32_t agent;
     int count;
-    int turn;        /* whose messages are looked at next */
-    unsigned absent; /* bit per link: it holds no slot of this agent */
+    int turn;      /* whose messages are looked at next */
+    unsigned told; /* bit per link: it has said which slot of this agent it holds, or that it holds none */
     rfi_netlink *links[RFI_MANY_MAX];
     double rests_until[RFI_MANY_MAX];
     rfi_many_clock *clock;
@@ -67,16 +67,17 @@ static void many_get(rfi_netlink *base, const rfi_topic *topic)
     }
 }
 
-/* That nothing of this agent is stored counts only when all say so: otherwise a broker that was down, or lies, would make an agent
- * without its journal sign a round again. */
-static bool is_news(many_link *many, int from, const rfi_message *message)
+/* What is stored of this agent is known only when all have said it: otherwise a broker that was down, or that plays back an old model, would
+ * make an agent without its journal sign a round again. */
+static bool is_news(many_link *many, int from, rfi_message *message)
 {
     bool own = message->topic.kind == RFI_TOPIC_SLOT && message->topic.agent == many->agent;
-    if (message->kind != RFI_MESSAGE_ABSENT || !own) {
+    if (message->kind == RFI_MESSAGE_UP || !own) {
         return true;
     }
-    many->absent |= 1U << from;
-    return many->absent == (1U << many->count) - 1;
+    many->told |= 1U << from;
+    message->partial = many->told != (1U << many->count) - 1;
+    return message->kind == RFI_MESSAGE_DATA || !message->partial;
 }
 
 static bool many_poll(rfi_netlink *base, rfi_message *message)

@@ -252,8 +252,10 @@ static void fail_with(rfi_node *node, reef_status status, const char *text)
 }
 
 /* A frame under this agent's own name: from a process before this one, or from one beside it. */
-static void take_own(rfi_node *node, const unsigned char *bytes, size_t size, double now)
+static void take_own(rfi_node *node, const rfi_message *message, double now)
 {
+    const unsigned char *bytes = message->bytes;
+    size_t size = message->size;
     rfi_head head;
     if (node->published && size == node->frame_size && memcmp(bytes, node->frame, RFI_MANIFEST_BYTES) == 0) {
         node->delivered = true;
@@ -268,7 +270,7 @@ static void take_own(rfi_node *node, const unsigned char *bytes, size_t size, do
         return;
     }
     if (node->rounds.phase == RFI_PHASE_GATHER) {
-        rfi_rounds_own(&node->rounds, head.round + 1);
+        rfi_rounds_own(&node->rounds, head.round + 1, !message->partial);
     } else if (head.round >= node->rounds.next || (node->published && head.round == node->published_round)) {
         fail_with(node, REEF_E_ORDER,
                   "another process signs with the same key: run one agent per key (was the key file copied?)");
@@ -307,7 +309,7 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
         break;
     case RFI_MESSAGE_ABSENT:
         if (own && topic->kind == RFI_TOPIC_SLOT && node->rounds.phase == RFI_PHASE_GATHER) {
-            rfi_rounds_own(&node->rounds, 0);
+            rfi_rounds_own(&node->rounds, 0, true);
         } else if (topic->kind == RFI_TOPIC_CHUNK) {
             rfi_window_vain(node->window, topic->agent, topic->round, topic->number);
         }
@@ -324,7 +326,7 @@ static void take_message(rfi_node *node, const rfi_message *message, double now)
         } else if (!own) {
             take_frame(node, message, now);
         } else if (topic->kind == RFI_TOPIC_SLOT) {
-            take_own(node, message->bytes, message->size, now);
+            take_own(node, message, now);
         }
         break;
     }

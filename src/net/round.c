@@ -314,9 +314,9 @@ void rfi_rounds_pass(rfi_rounds *rounds, double now)
     }
 }
 
-void rfi_rounds_own(rfi_rounds *rounds, uint64_t next)
+void rfi_rounds_own(rfi_rounds *rounds, uint64_t next, bool all)
 {
-    rounds->own_known = true;
+    rounds->own_known = rounds->own_known || all;
     if (next > rounds->next) {
         rounds->next = next;
     }

@@ -81,8 +81,8 @@ uint64_t rfi_rounds_aligned(const rfi_rounds *rounds);
 void rfi_rounds_model(rfi_rounds *rounds, double now);
 /* The agent sends nothing in this round, and only listens: tests of silent agents. Only in RFI_PHASE_READY. */
 void rfi_rounds_pass(rfi_rounds *rounds, double now);
-/* The store's answer about this agent's own newest slot: rounds below `next` may not be signed again. */
-void rfi_rounds_own(rfi_rounds *rounds, uint64_t next);
+/* A store's answer about this agent's own newest slot: rounds below `next` may not be signed again. all: no other store has yet to answer. */
+void rfi_rounds_own(rfi_rounds *rounds, uint64_t next, bool all);
 /* Seconds after publishing from which a quorum is enough. */
 double rfi_rounds_soft_wait(const rfi_rounds *rounds);
 

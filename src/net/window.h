@@ -165,7 +165,7 @@ void rfi_window_give_up(rfi_window *window, uint64_t round);
  * stays near it, ahead or behind, finds rows enough to combine; who went by the fastest could be drawn away from the others by one
  * fast neighbour and a malicious one. */
 int64_t rfi_window_claimed(const rfi_window *window);
-/* Weight of the neighbours heard from, the agent's own included. */
+/* Weight of the neighbours that were heard from or are excluded, the agent's own included. */
 double rfi_window_heard(const rfi_window *window);
 /* The row of a peer for round `round`: the model of that round, otherwise the newest one that is not too old. Models of later rounds
  * serve as well: a neighbour that is ahead has seen more, not less. */

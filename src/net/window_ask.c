@@ -34,12 +34,14 @@ int64_t rfi_window_claimed(const rfi_window *window)
     return claimed;
 }
 
+/* An excluded neighbour was there, if only to be excluded: were it left out, neighbours with more than 1 - 2 F of the weight could have
+ * themselves excluded while others start, and keep these waiting for ever, and with them all who wait to see them go on. */
 double rfi_window_heard(const rfi_window *window)
 {
     double weight = window->setup.own_weight;
     for (ptrdiff_t l = 0; l < window->setup.count; l++) {
         const rfi_peer *peer = &window->peers[l];
-        weight += peer->heard && !peer->excluded ? peer->who.weight : 0;
+        weight += peer->heard || peer->excluded ? peer->who.weight : 0;
     }
     return weight;
 }

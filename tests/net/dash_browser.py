@@ -224,6 +224,8 @@ def check_click(reef):
         page.wait("document.getElementById('chosen-text').textContent === 'agent-1: trusted.'", "who hears the page does not learn who was chosen")
         page.driver.find_element(By.CSS_SELECTOR, "[data-agent='7'] button").click()
         page.wait("document.getElementById('detail-title').textContent === 'agent-7'", "the list does not choose")
+        row, other = (page.js("return document.querySelector(`[data-agent='${arguments[0]}']`).getBoundingClientRect().toJSON()", k) for k in (7, 6))
+        check(row["height"] > 15 and row["width"] == other["width"], f"the chosen agent is not seen in the list: {row}")
         # a picture that somebody has zoomed stays so when cards open and close; Fit brings it back
         zoom = page.js("return reefDash.graph.cy.zoom()")
         page.driver.find_element(By.ID, "zoom-in").click()
@@ -309,6 +311,21 @@ def check_replay(reef):
             check(page.js("return document.getElementById('clock').textContent.split(' / ')[1]") == "5.9 s", "a line of no time has changed how long the run is")
             page.wait("reefDash.model.time < 2 && document.querySelector(\"[data-agent='2']\").dataset.trust === '1.1'", "going back does not work")
             page.silent()
+
+
+def check_names(reef):
+    """Names in the graph of 200 agents are large enough to be read, also when a card has made the graph larger."""
+    bad = range(0, 200, 7)
+    with Page(reef) as page:
+        page.put(lines.run(200, reach=4, malicious=bad), *lines.rounds(200, 0, 2, reach=4, attacked=bad))
+        page.open()
+        page.wait("m.agent?.round[199] === 1 && reefDash.graph.cy?.getElementById('n7').data('label') === 'agent-7'", "the graph is not there")
+        for way in ("the whole graph", "with a card"):
+            height = page.js("const cy = reefDash.graph.cy; return cy.zoom() * parseFloat(cy.getElementById('n7').style('font-size'))")
+            check(8.5 < height < 14, f"{way}: names are {height} pixels high")
+            page.driver.find_element(By.CSS_SELECTOR, "[data-agent='7'] button").click()
+            page.wait("!document.getElementById('detail').hidden && reefDash.graph.cy.height() === document.getElementById('graph').clientHeight", "no card")
+        page.silent()
 
 
 def check_thousand(reef):

@@ -157,6 +157,12 @@ finish_swarm() {
     near seven plain 3
 }
 
+@test "two-faced agents whose exclusion leaves no quorum keep nobody from starting" {
+    timeout 120 "$REEF" swarm trial.yaml --no-figures -o halves --set agents=20 --set malicious=9 --set attack=zero --set rounds=40 \
+        --set graph=complete --brokers 2 --two-faced 5 --deadline 0.5 --keep halves-kept
+    for k in $(honest halves-kept); do [ "$(grep -c 'event=two_faced' "halves-kept/state-$k/audit.log")" = 9 ]; done
+}
+
 @test "two-faced agents over two brokers are excluded by all honest ones within 3 rounds, for good, with proofs" {
     "$REEF" swarm trial.yaml -q --no-figures -o plain
     "$REEF" swarm trial.yaml --no-figures -o faces --set malicious=5 --brokers 2 --two-faced 5 --keep keep

@@ -273,3 +273,16 @@ PROGRAM
     wait "$agent"
     has heard STOPPING=1
 }
+
+@test "ports that others use are found at the start, and said" {
+    network "a b c d" "malicious: 0.2"
+    # of metrics, not only when the first client comes
+    kill "$(grep '^b ' pids | cut -d' ' -f2)"
+    for _ in $(seq 100); do [ -e b.sock ] || break; sleep 0.1; done
+    run -1 timeout 60 "$REEF" agent run.yaml --key b.key --socket b.sock --metrics "$port"
+    [[ "$output" == *"cannot listen on 127.0.0.1:$port: the port is in use; choose another"* ]]
+    [[ "$output" != *"listening: "* ]]
+    # of a broker
+    run -1 timeout 120 "$REEF" broker run.yaml --store second
+    [[ "$output" == *"nats-server ends again and again: "*"address already in use"*"its log is second/server.log"* ]]
+}

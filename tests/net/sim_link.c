@@ -95,7 +95,7 @@ static bool link_poll(rfi_netlink *link, rfi_message *message)
         return false;
     }
     agent->has_message = false;
-    *message = (rfi_message){agent->inbox.message, agent->inbox.topic, agent->inbox.bytes, agent->inbox.size};
+    *message = (rfi_message){agent->inbox.message, agent->inbox.topic, agent->inbox.bytes, agent->inbox.size, false};
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static rfi_dash *make(size_t limit)
 {
@@ -204,13 +205,43 @@ static void test_full_record(void **state)
     assert_int_equal(rfi_live_close(&live, &error), REEF_OK); /* a cleared one */
 }
 
+/* Whoever is killed has recorded what there was: nothing waits in a FILE for long. */
+static void test_flushed_record(void **state)
+{
+    char path[] = "/tmp/test_dash.XXXXXX";
+    char text[64] = "";
+    int file = mkstemp(path);
+    (void)state;
+    assert_true(file >= 0);
+    rfi_live live = {.path = path, .record = fdopen(file, "w")};
+    reef_error error = {REEF_OK, ""};
+    assert_non_null(live.record);
+    assert_int_equal(rfi_dash_create(&live.dash, 0, live.record, &error), REEF_OK);
+    put_status(live.dash, 0, 1);
+    rfi_live_tend(&live);
+    FILE *seen = fopen(path, "re");
+    assert_non_null(seen);
+    assert_non_null(fgets(text, sizeof text, seen));
+    assert_memory_equal(text, "{\"type\":\"status\"", 16);
+    (void)fclose(seen);
+    assert_int_equal(rfi_live_close(&live, &error), REEF_OK);
+    (void)unlink(path);
+    rfi_live_tend(&live); /* one that records nothing and shows nothing */
+    live = (rfi_live){.path = "lines.jsonl", .record = fopen("/dev/full", "we")};
+    assert_int_equal(rfi_dash_create(&live.dash, 0, live.record, &error), REEF_OK);
+    put_status(live.dash, 0, 1);
+    rfi_live_tend(&live);
+    assert_int_equal(rfi_dash_unrecorded(live.dash), ENOSPC);
+    assert_int_equal(rfi_live_close(&live, &error), REEF_E_FILE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_a_line),    cmocka_unit_test(test_reader_gets_all_in_order),
         cmocka_unit_test(test_memory_is_bounded), cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_too_long),          cmocka_unit_test(test_many_epochs),
-        cmocka_unit_test(test_full_record),
+        cmocka_unit_test(test_full_record),       cmocka_unit_test(test_flushed_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,6 +150,12 @@ static void checks_are_bounded(void **state)
     }
     assert_in_range(h.counts[RFI_HANDED_SIGNATURE], 20, 30);
     assert_int_equal(h.counts[RFI_HANDED_SIGNATURE] + h.counts[RFI_HANDED_RATE], 1000);
+    /* ...and one broker that floods takes nothing from another, by which the right file comes */
+    h.way = 2;
+    assert_int_equal(rfi_handout_check(&h, 10, &file, NULL, good.bytes, good.size, &taken, NULL), RFI_HANDED_TAKEN);
+    rfi_runfile_free(&taken);
+    h.way = 0;
+    assert_int_equal(rfi_handout_check(&h, 10, &file, NULL, theirs.bytes, theirs.size, &taken, NULL), RFI_HANDED_RATE);
     double now = 10;
     assert_int_equal(offer(&h, &now, &file, NULL, &good), RFI_HANDED_TAKEN);
     static char huge[RFI_RUNFILE_MAX + 1];

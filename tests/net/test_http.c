@@ -192,6 +192,19 @@ static void test_streams(void **state)
     }
 }
 
+/* Three times as many pages as there is room for, one after the other, faster than anything is sent to them. */
+static void test_pages_that_come_and_go(void **state)
+{
+    source from = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    (void)state;
+    rfi_http *http = start(&from);
+    for (int i = 0; i < 150; i++) {
+        assert_true(answers(http, "GET", "/letters", NULL, "text/event-stream"));
+    }
+    rfi_http_stop(&http);
+    assert_int_equal(from.open, 0);
+}
+
 static void test_port_in_use(void **state)
 {
     source from = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -203,6 +216,7 @@ static void test_port_in_use(void **state)
     assert_int_equal(rfi_http_start(&second, &setup, &error), REEF_E_ENGINE);
     assert_null(second);
     assert_non_null(strstr(error.text, "cannot listen on 127.0.0.1:"));
+    assert_non_null(strstr(error.text, "the port is in use; choose another"));
     rfi_http_stop(&http);
 }
 
@@ -290,8 +304,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_answered), cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_port_in_use),     cmocka_unit_test(test_default_port),
-        cmocka_unit_test(test_slow_requests),   cmocka_unit_test(test_many_streams),
+        cmocka_unit_test(test_port_in_use),     cmocka_unit_test(test_pages_that_come_and_go),
+        cmocka_unit_test(test_default_port),    cmocka_unit_test(test_slow_requests),
+        cmocka_unit_test(test_many_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,35 @@ static void nothing_is_stored_of_this_agent_if_all_say_so(void **state)
     assert_true(many->ops->poll(many, &message));
     assert_int_equal(message.kind, RFI_MESSAGE_ABSENT);
     assert_int_equal(message.topic.agent, ME);
+    assert_false(message.partial);
+    rfi_many_close(&many);
+}
+
+/* Nor one that plays an old model of this agent back, before the others have answered. */
+static void what_is_stored_of_this_agent_is_known_when_all_have_answered(void **state)
+{
+    (void)state;
+    fake links[2] = {{.base = {&operations}}, {.base = {&operations}}};
+    rfi_netlink *all[2] = {&links[0].base, &links[1].base};
+    rfi_netlink *many = NULL;
+    rfi_message message;
+    assert_int_equal(rfi_many_open(&many, NULL, ME, all, 2, test_clock, NULL), REEF_OK);
+    bring(&links[0], RFI_MESSAGE_DATA, ME);
+    bring(&links[1], RFI_MESSAGE_DATA, ME + 1);
+    bring(&links[1], RFI_MESSAGE_UP, ME);
+    assert_true(many->ops->poll(many, &message));
+    assert_int_equal(message.topic.agent, ME);
+    assert_true(message.partial);
+    for (int i = 0; i < 2; i++) { /* a model of another, a connection: no answer */
+        assert_true(many->ops->poll(many, &message));
+        assert_false(message.partial);
+    }
+    bring(&links[0], RFI_MESSAGE_DATA, ME); /* the same broker once more */
+    assert_true(many->ops->poll(many, &message));
+    assert_true(message.partial);
+    bring(&links[1], RFI_MESSAGE_DATA, ME);
+    assert_true(many->ops->poll(many, &message));
+    assert_false(message.partial);
     rfi_many_close(&many);
 }
 
@@ -154,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_sent_goes_to_all_and_what_comes_is_taken_in_turn),
         cmocka_unit_test(nothing_is_stored_of_this_agent_if_all_say_so),
+        cmocka_unit_test(what_is_stored_of_this_agent_is_known_when_all_have_answered),
         cmocka_unit_test(a_broker_that_holds_up_is_left_alone),
         cmocka_unit_test(what_is_for_one_goes_to_that_one),
     };

@@ -181,7 +181,7 @@ static rfi_node_state give(desk *d, double now, rfi_message_kind kind, uint32_t 
     rfi_head head = frames_head(&shape, agent, round, model);
     head.boot = boot;
     size_t size = frames_make(frame, &head, &d->keys[agent], model);
-    d->message = (rfi_message){kind, {.kind = RFI_TOPIC_SLOT, .agent = agent, .round = round}, frame, size};
+    d->message = (rfi_message){kind, {.kind = RFI_TOPIC_SLOT, .agent = agent, .round = round}, frame, size, false};
     d->has_message = true;
     return step(d, now, error);
 }
@@ -253,6 +253,31 @@ static void what_was_published_is_sent_again_after_a_reconnect(void **state)
     assert_int_equal(step(d, 1.5, &error), RFI_NODE_WAITING);
     assert_int_equal(d->log[0].what, PUBLISHED);
     assert_memory_equal(d->log[0].bytes, first, sizeof first);
+}
+
+/* The same with two brokers, of which one is quick to play an old model of this agent back: the other one is waited for. */
+static void one_broker_of_two_does_not_tell_the_own_round(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    assert_int_equal(step(d, 0, &error), RFI_NODE_WAITING);
+    assert_int_equal(give(d, 0.1, RFI_MESSAGE_DATA, 1, 0, 7, 1, &error), RFI_NODE_WAITING);
+    unsigned char frame[FRAME];
+    const double model[NUMBERS] = {3, 3};
+    rfi_shape shape = frames_shape(NUMBERS);
+    for (uint64_t round = 2; round <= 8; round += 6) {
+        rfi_head head = frames_head(&shape, 0, round, model);
+        head.boot = 98;
+        size_t size = frames_make(frame, &head, &d->keys[0], model);
+        d->message = (rfi_message){.kind = RFI_MESSAGE_DATA,
+                                   .topic = {.kind = RFI_TOPIC_SLOT, .round = round},
+                                   .bytes = frame,
+                                   .size = size,
+                                   .partial = round == 2};
+        d->has_message = true;
+        assert_int_equal(step(d, 0.2, &error), round == 2 ? RFI_NODE_WAITING : RFI_NODE_READY);
+    }
+    assert_int_equal(rfi_node_rounds(d->node)->next, 9);
 }
 
 /* A state folder restored from a backup: the store knows better than the journal. */
@@ -454,7 +479,7 @@ static void knows_when_a_broker_has_its_model(void **state)
     rfi_node_look(d->node);
     assert_int_equal(d->log[0].what, ASKED);
     assert_int_equal(d->log[0].topic.agent, 0);
-    d->message = (rfi_message){RFI_MESSAGE_DATA, {.kind = RFI_TOPIC_SLOT}, frame, sizeof frame};
+    d->message = (rfi_message){RFI_MESSAGE_DATA, {.kind = RFI_TOPIC_SLOT}, frame, sizeof frame, false};
     d->has_message = true;
     assert_int_equal(step(d, 1.1, &error), RFI_NODE_WAITING);
     assert_true(rfi_node_delivered(d->node));
@@ -472,6 +497,7 @@ int main(void)
         TEST(a_round_is_recorded_before_it_is_signed),
         TEST(a_journal_that_cannot_be_written_ends_it_unsigned),
         TEST(what_was_published_is_sent_again_after_a_reconnect),
+        TEST(one_broker_of_two_does_not_tell_the_own_round),
         TEST(the_own_slot_raises_the_round),
         TEST(waits_for_the_own_slot_for_a_while_only),
         TEST(a_second_process_with_the_key_ends_it),

@@ -265,6 +265,10 @@ static void two_models_for_a_round_exclude(void **state)
     assert_int_equal(send(d, 0, 1, 50, 2), RFI_TWO_FACED);
     assert_true(d->window->peers[1].excluded);
     assert_int_equal(rfi_window_claimed(d->window), -1);
+    /* who starts now, or again with the proofs on its disk, does not wait for them for ever */
+    CHECK_CLOSE(rfi_window_heard(d->window), 0.6, 1e-12, "excluded neighbours were there");
+    d->window->peers[0].heard = d->window->peers[1].heard = false;
+    CHECK_CLOSE(rfi_window_heard(d->window), 0.6, 1e-12, "excluded before the start");
 }
 
 /* F is 0.25, everybody has 0.2: three of four must claim a round, so that with this agent more than 2 F of the weight is honest there. */

@@ -4,6 +4,7 @@ import { css, shade, style } from "./colours.js";
 import { spread } from "./layout.js";
 
 export const CURVED = 40; // agents up to which each direction of a link has a line of its own
+const LEAST = 9; // pixels of the page that names have at least as long as the whole graph is shown
 const NAMED = 40; // up to which all names are shown; beyond, those of agents that are malicious, not trusted or chosen
 
 export class Graph {
@@ -20,7 +21,7 @@ export class Graph {
     const ink = style("--ink");
     const edge = this.curved ? { "curve-style": "bezier", "control-point-step-size": 14, "target-arrow-shape": "triangle", "arrow-scale": 0.65, "target-arrow-color": "data(colour)" } : { "curve-style": "haystack" };
     return [
-      { selector: "node", style: { "background-color": "data(colour)", width: "data(size)", height: "data(size)", label: "data(label)", color: ink, "font-size": this.font,
+      { selector: "node", style: { "background-color": "data(colour)", width: "data(size)", height: "data(size)", label: "data(label)", color: ink, "font-size": this.letters,
         "font-family": "system-ui, sans-serif", "text-halign": "data(halign)", "text-valign": "data(valign)", "text-margin-x": "data(mx)", "text-margin-y": "data(my)",
         "border-width": 2, "border-color": style("--ring"), "text-outline-color": style("--card"), "text-outline-width": 2.5, "z-index": 1 } },
       { selector: "node[?malicious]", style: { shape: "diamond", width: "data(large)", height: "data(large)", "border-width": 2.5, "border-color": style("--bad"), color: style("--bad"), "font-weight": "bold", "z-index": 2 } },
@@ -65,7 +66,7 @@ export class Graph {
   build(model) {
     this.cy?.destroy();
     this.curved = model.n <= CURVED;
-    this.font = model.n <= 30 ? 12 : 11;
+    this.font = this.letters = model.n <= 30 ? 12 : 11;
     this.size = model.n <= 12 ? 36 : model.n <= 40 ? 28 : model.n <= 100 ? 17 : 11;
     this.named = model.n <= NAMED;
     const at = this.positions(model);
@@ -81,6 +82,7 @@ export class Graph {
     this.nodes = model.run.names.map((_, k) => this.cy.getElementById(`n${k}`));
     this.lines = this.pairs.map((_, i) => this.cy.getElementById(`e${i}`));
     this.shown = model.structure;
+    this.fit();
     this.choose(this.chosen < model.n ? this.chosen : -1);
   }
 
@@ -163,6 +165,17 @@ export class Graph {
     for (const one of [before, k]) if (one >= 0 && one < this.nodes.length) this.relabel(this.nodes[one]);
   }
 
+  /** The whole graph. Names of very small pictures would be too small to read, so their letters grow as the picture shrinks. */
+  fit() {
+    if (!this.cy) return;
+    this.cy.fit(undefined, 18);
+    for (let i = 0; i < 2; i++) { // larger names need more room
+      this.letters = Math.max(this.font, LEAST / this.cy.zoom());
+      this.cy.style().selector("node").style({ "font-size": this.letters }).update();
+      this.cy.fit(undefined, 18);
+    }
+  }
+
   restyle() {
     if (!this.cy) return;
     this.drawn.node.fill(-9);
@@ -174,11 +187,11 @@ export class Graph {
     const centre = { x: this.box.clientWidth / 2, y: this.box.clientHeight / 2 };
     this.held = factor !== 0;
     if (this.held) this.cy?.zoom({ level: this.cy.zoom() * factor, renderedPosition: centre });
-    else this.cy?.fit(undefined, 18);
+    else this.fit();
   }
 
   resize() {
     this.cy?.resize();
-    if (!this.held) this.cy?.fit(undefined, 18);
+    if (!this.held) this.fit();
   }
 }
