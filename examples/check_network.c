@@ -1,5 +1,5 @@
-/* Is a network fit for robust learning? Makes a random network of 100 agents, places malicious agents where they do most harm, and checks what
- * the theory requires: honest majorities everywhere, honest agents connected, and who counts how much in the end.
+/* Is a network fit for robust learning? Makes a random network of 100 agents, places malicious agents where they do the most harm, and checks what
+ * the theory requires: honest majorities everywhere, connected honest agents, and how much each of them counts in the end.
  * Build: cc check_network.c $(pkg-config --cflags --libs reef) -lm */
 #include <reef/reef.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ int main(void)
     reef_graph_facts facts;
     reef_spectrum spectrum;
     reef_error error;
-    /* As many malicious agents as every honest neighbourhood tolerates, each where it does most harm. */
+    /* As many malicious agents as every honest neighbourhood tolerates, each where it does the most harm. */
     reef_placement placement = {
         .how = REEF_PLACE_WORST, .malicious_count = {REEF_MALICIOUS_MAX, 0}, .keep_majority = true};
     if (reef_graph_create(NULL, &graph, "regular:degree=8", AGENTS, 1, &error) != REEF_OK ||
@@ -50,7 +50,7 @@ int main(void)
         return 1;
     }
     print_facts(&facts);
-    /* Among themselves the honest agents agree on sum p_k w_k: the Perron vector says who counts how much. */
+    /* Among themselves, the honest agents agree on sum p_k w_k: the Perron vector says how much each of them counts. */
     reef_status status = reef_graph_spectrum(NULL, &csr, malicious, NULL, share, &spectrum, &error);
     if (status == REEF_OK) {
         double least = 1;

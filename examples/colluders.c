@@ -1,5 +1,5 @@
 /* A server hears 12 agents, round after round. Three of them collude: each of their numbers is half a standard deviation off, well within
- * the honest spread. No single-round rule can tell; mref remembers, and says why it stops trusting them.
+ * the honest spread. No single-round rule can detect that; mref remembers, and says why it stops trusting them.
  * Build: cc colluders.c $(pkg-config --cflags --libs reef) -lm */
 #include <math.h>
 #include <reef/reef.h>
@@ -7,7 +7,7 @@
 
 enum { AGENTS = 12, MALICIOUS = 3, NUMBERS = 20, ROUNDS = 120, HALF = ROUNDS / 2 };
 
-/* Noise that needs no library: about normal, variance 1. */
+/* Approximately normal noise of variance 1, without a library. */
 static double noise(unsigned *state)
 {
     double sum = 0;
@@ -27,7 +27,7 @@ static void receive(float rows[AGENTS][NUMBERS], unsigned *state)
     }
 }
 
-/* Length of the mean result of the second half of the rounds: noise averages out, as it does in learning, and the bias of the colluders does
+/* Length of the mean result over the second half of the rounds: noise averages out, as it does in learning; the bias of the colluders does
  * not. */
 static reef_status listen(const char *spec, double *bias, reef_report *report, reef_error *error)
 {

@@ -1,5 +1,5 @@
 /* A model of three layers, aggregated by VREF with one weight per agent and layer (block=segment), and the trust that
- * each agent earned in each layer: agent 3 is malicious in the head only, agent 5 in every layer. */
+ * each agent received in each layer: agent 3 is malicious in the head only, agent 5 in every layer. */
 #include <reef/reef.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static bool lies(int agent, int layer)
     return agent == 5 || (agent == 3 && layer == 2);
 }
 
-/* A model dictionary: a tensor per layer, each its own piece of memory. models[s][l] is layer s of agent l. */
+/* A model dictionary: one tensor per layer, each in its own piece of memory. models[s][l] is layer s of agent l. */
 static float storage[AGENTS][TOTAL];
 static float result[TOTAL];
 static const void *models[LAYERS][AGENTS];
@@ -47,7 +47,7 @@ static double layer_trust(const double *shares, int agent, ptrdiff_t start, ptrd
     return sum / (double)length * AGENTS;
 }
 
-/* Prints the table; returns the number of agents and layers judged wrongly. */
+/* Prints the table; returns the number of wrong judgements over agents and layers. */
 static int print_trust(const double *shares)
 {
     int wrong = 0;

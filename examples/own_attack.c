@@ -1,5 +1,5 @@
-/* An attack of your own against two rules: the malicious agents agree on one vector just beyond the honest ones, all on one side, and the program
- * prints how far each rule is moved by it and by some of the built-in attacks.
+/* An attack of your own against two rules: the malicious agents agree on one vector just beyond the honest ones, all on one side. The program
+ * prints how far it moves each rule, next to some of the built-in attacks.
  * Build: cc own_attack.c $(pkg-config --cflags --libs reef) -lm */
 #include <reef/reef.h>
 #include <math.h>
@@ -27,7 +27,7 @@ static bool edge_message(const void *params, const reef_attack_view *view, float
 {
     const edge_params *p = params;
     for (ptrdiff_t i = 0; i < view->length;
-         i++) { /* repetitions side by side need no care: each number is for itself */
+         i++) { /* repetitions side by side need no care: each number is independent */
         double sum = 0;
         double largest = view->known > 0 ? (double)view->rows[0][i] : (double)view->own[i];
         for (ptrdiff_t l = 0; l < view->known; l++) {
@@ -51,14 +51,14 @@ static const reef_attack_kind edge = {
     .message = edge_message,
 };
 
-/* --- a round of 15 agents, 4 of which lie --- */
+/* --- a round of 15 agents, 4 of them malicious --- */
 
 enum { HONEST = 11, MALICIOUS = 4, LENGTH = 1000 };
 
 typedef struct round_data {
     float rows[HONEST + MALICIOUS][LENGTH]; /* what is sent; those of the malicious agents come last */
     float own[MALICIOUS][LENGTH];           /* what they would have sent if honest */
-    float previous[LENGTH];                 /* where everybody began */
+    float previous[LENGTH];                 /* where every agent started */
 } round_data;
 
 static double draw(void) /* roughly normal, from the C library for brevity */

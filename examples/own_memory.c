@@ -1,5 +1,5 @@
-/* A rule of your own that remembers its senders, in one function more than a rule without memory: the library keeps what it remembers by
- * the senders' ids, over absences, newcomers and restarts.
+/* A rule of your own that remembers its senders, with one function more than a rule without memory: the library keeps what it remembers by
+ * sender id, through absences, newcomers and restarts.
  *
  *   drift   E_l = exponential average of the residuals of sender l, each shortened to the typical length
  *           r_l = |E_l| over the median of such lengths; full weight up to 1.5, none from 2.5
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What there is to keep: one vector per sender, of the whole model or a sketch of it; and room to work in. */
+/* What is kept: one vector per sender, of the whole model or of a sketch of it; and scratch memory. */
 static void drift_sizes(const void *params, ptrdiff_t rows, ptrdiff_t length, reef_memory_sizes *sizes)
 {
     (void)params;
@@ -35,7 +35,7 @@ static double rate_of(const reef_recall *recall, ptrdiff_t l)
     return fmax(0.02, 1 / (double)recall->age[l]);
 }
 
-/* Length of E_l as it will be with this round's residual, over what noise would leave of it. */
+/* Length of E_l as it will be after this round's residual, over what noise would leave of it. */
 static double drift_of(const reef_recall *recall, ptrdiff_t l, double typical, double *average)
 {
     double squares = 0;
@@ -93,7 +93,7 @@ static const reef_rule drift = {
     .memory = &drift_memory,
 };
 
-/* --- using it: agents 0 to 2 of 12 pull a little, always the same way; 9 of the 12 are heard per round, in any order --- */
+/* --- using it: agents 0 to 2 of 12 pull a little, always in the same direction; 9 of the 12 are heard per round, in any order --- */
 
 enum { AGENTS = 12, HEARD = 9, LENGTH = 20, ROUNDS = 400, EARLY = 200, COLLUDERS = 3 };
 

@@ -1,5 +1,5 @@
-/* A learning problem of your own: robust location. Every agent holds a few measurements of a point in the plane, some of them wild, and
- * its risk is a smooth version of their mean distance,
+/* A learning problem of your own: robust location. Every agent holds a few measurements of a point in the plane, some of them outliers, and
+ * its risk is a smooth version of the mean distance to them,
  *
  *   J_k(w) = mean over its points x of  sqrt(1 + |w - x|^2) - 1,      gradient  mean of (w - x) / sqrt(1 + |w - x|^2)
  *
@@ -17,7 +17,7 @@ enum { AGENTS = 8, POINTS = 25, PLANE = 2 };
 
 typedef struct location_params {
     double x, y; /* where the point is */
-    double wild; /* share of measurements that have nothing to do with it */
+    double wild; /* share of measurements that have nothing to do with the point */
 } location_params;
 
 static const reef_field location_fields[] = {
@@ -49,7 +49,7 @@ typedef struct location {
     float (*points)[POINTS][PLANE]; /* per agent */
 } location;
 
-/* Uniform in -1..1, from a generator of our own: all data are made here, once. */
+/* Uniform in -1..1, from a generator of our own: all data is made here, once. */
 static double uniform(uint64_t *state)
 {
     uint64_t z = (*state += 0x9E3779B97F4A7C15U);
@@ -107,7 +107,7 @@ static ptrdiff_t location_samples(const void *state, ptrdiff_t agent)
     return POINTS;
 }
 
-/* All points of the agent every time: batch->size is not looked at. */
+/* Uses all points of the agent every time and ignores batch->size. */
 static void location_gradients(const void *state, const reef_batch *batch)
 {
     const location *l = state;

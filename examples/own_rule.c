@@ -42,7 +42,7 @@ static void sort_indices(const double *x, ptrdiff_t n, ptrdiff_t *order)
     }
 }
 
-/* One coordinate. Besides the result, state the effective weights: they are what the report is made of. */
+/* One coordinate. Besides the result, state the effective weights: the report is made from them. */
 static double shorth_column(const void *params, const reef_column *column, double *share, reef_effort *effort)
 {
     const double *x = column->x;
@@ -127,7 +127,7 @@ static const reef_rule pair = {
 
 enum { AGENTS = 7, LENGTH = 4 };
 
-/* Honest rows are near 1, 2, 3, 4; the last two rows lie. */
+/* Honest rows are near 1, 2, 3, 4; the last two rows are malicious. */
 static double off_by(reef_context *context, const char *spec, reef_error *error)
 {
     double data[AGENTS][LENGTH];
@@ -174,7 +174,7 @@ int main(void)
         printf("%-22s off by %.3f\n", specs[i], worst);
         failed += !(worst <= 0.02);
     }
-    /* Messages and checks come with the field table and the bound, nothing else had to be written. */
+    /* Messages and checks come from the field table and the bound; nothing else had to be written. */
     failed += off_by(context, "shorth:f=4", &error) < (double)INFINITY;
     printf("%-22s refused: %s\n", "shorth:f=4", error.text);
     failed += off_by(context, "shorth:g=1", &error) < (double)INFINITY;

@@ -1,5 +1,5 @@
 /* Aggregating with your own loop and threads: models that come from files, sockets or several processes and are never
- * in one place. Multi-Krum needs distances between whole models, so the ranges are visited twice: observe, then combine.
+ * in memory together. Multi-Krum needs distances between whole models, so the ranges are visited twice: observe, then combine.
  * The result is bit-identical to one call of reef_agg_apply for any split and any number of threads, and this program checks that. */
 #include <reef/reef.h>
 #include <math.h>
@@ -22,7 +22,7 @@ typedef struct task {
     reef_error error;
 } task;
 
-/* One range. The rows handed over point at its first coordinate, wherever that is in memory. */
+/* One range. The row pointers point to its first coordinate, wherever that is in memory. */
 static reef_status visit(task *t, ptrdiff_t m0, ptrdiff_t m1)
 {
     const void *rows[AGENTS];
@@ -53,7 +53,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* All ranges by all threads; the first error, if any. */
+/* All ranges, by all threads; returns the first error, if any. */
 static reef_status in_parallel(const task *common, visit_kind kind, reef_error *error)
 {
     pthread_t threads[WORKERS];
@@ -66,7 +66,7 @@ static reef_status in_parallel(const task *common, visit_kind kind, reef_error *
         tasks[i].worker = i;
         started[i] = pthread_create(&threads[i], NULL, work, &tasks[i]) == 0;
         if (!started[i]) {
-            work(&tasks[i]); /* no thread to be had: do it here */
+            work(&tasks[i]); /* no thread could be started: do it here */
         }
     }
     for (int i = 0; i < WORKERS; i++) {
@@ -93,7 +93,7 @@ static reef_status observe_and_combine(const task *t, reef_error *error)
     return status == REEF_OK ? in_parallel(t, COMBINE, error) : status;
 }
 
-/* The whole sequence. A row with NaN is found on the way, left out, and everything is done once more without it. */
+/* The whole sequence. If a row with NaN is found on the way, it is left out, and everything is done once more without it. */
 static reef_status stream(const task *t, reef_report *report, reef_error *error)
 {
     reef_status status = reef_plan_begin(t->plan, &(reef_input){.round = 0}, report, error);
@@ -115,7 +115,7 @@ static void make_models(float (*models)[LENGTH])
     for (int l = 0; l < AGENTS; l++) {
         for (int m = 0; m < LENGTH; m++) {
             state = state * 1664525U + 1013904223U;
-            models[l][m] = (float)state * 0x1p-32F + (l == 4 ? 3.0F : 0.0F); /* agent 4 lies */
+            models[l][m] = (float)state * 0x1p-32F + (l == 4 ? 3.0F : 0.0F); /* agent 4 is malicious */
         }
     }
     models[6][LENGTH / 2] = NAN; /* agent 6 is broken */

@@ -18,7 +18,7 @@ int main(void)
 {
     static float models[AGENTS][LENGTH];
     static float combined[LENGTH];
-    const void *rows[AGENTS]; /* Reef takes one pointer per agent; the models may lie anywhere in memory */
+    const void *rows[AGENTS]; /* Reef takes one pointer per agent; the models may be anywhere in memory */
     reef_agg *agg = NULL;
     reef_report *report = NULL;
     reef_error error;
@@ -34,7 +34,7 @@ int main(void)
         models[7][m] = m ? 1 : NAN; /* agent 7 has one broken number */
     }
     reef_input input = {.rows = rows};
-    /* A rule is named by a spec string; `reef list` in a shell shows all of them. */
+    /* A rule is named by a rule string; `reef list` in a shell shows all of them. */
     if (reef_agg_create(NULL, &agg, "ref", &error) != REEF_OK ||
         reef_report_create(NULL, &report, AGENTS, &error) != REEF_OK ||
         reef_agg_apply(agg, &input, AGENTS, LENGTH, REEF_F32, combined, report, &error) != REEF_OK) {

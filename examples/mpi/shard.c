@@ -1,4 +1,4 @@
-/* Robust aggregation inside an MPI program: every rank trains a model of its own, one of them is malicious, and REF over all ranks is computed
+/* Robust aggregation inside an MPI program: every rank trains a model of its own, and one rank is malicious. REF over all ranks is computed
  * slice by slice, so that no rank ever holds all models.
  *     mpicc shard.c -lreef_mpi -lreef && mpirun -n 4 ./a.out
  * ranks: 4 5 */
@@ -18,7 +18,7 @@ static int give_up(const char *what, const reef_error *error)
     return EXIT_FAILURE;
 }
 
-/* What training would give: nearly the same model everywhere, and nonsense on rank 0. */
+/* What training would give: nearly the same model everywhere, except nonsense on rank 0. */
 static void train(int rank, float *model)
 {
     for (int m = 0; m < M; m++) {
@@ -36,7 +36,7 @@ static int aggregate(reef_engine *engine, const reef_agg *agg, const float *mode
     float *slice = malloc(M * sizeof *slice);
     int code = rows && slice ? EXIT_SUCCESS : EXIT_FAILURE;
     for (int32_t r = 0; rows && r < engine->size; r++) {
-        rows[r] = 1; /* every rank brings one model */
+        rows[r] = 1; /* every rank contributes one model */
     }
     const reef_shard_shape shape = {.length = M, .dtype = REEF_F32, .rows = rows};
     if (code == EXIT_SUCCESS && reef_shard_create(&shard, agg, engine, &shape, &error) != REEF_OK) {
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     } else {
         train(engine->rank, model);
         code = aggregate(engine, agg, model, result);
-        for (int m = 0; m < M && engine->size > 3; m++) { /* the malicious rank has moved nothing far */
+        for (int m = 0; m < M && engine->size > 3; m++) { /* the malicious rank has not moved any coordinate far */
             code = fabsf(result[m] - (float)(m % 7)) < 0.1F ? code : EXIT_FAILURE;
         }
     }

@@ -58,7 +58,7 @@ static void give(int agent, const void *from, size_t size)
     }
 }
 
-/* Sends a request; the answer's payload, to be freed, and its size. */
+/* Sends a request; returns the answer's payload, to be freed by the caller, and its size. */
 static char *ask(int agent, uint32_t op, const void *payload, size_t size, size_t *answered)
 {
     head h = {.magic = "RLOC", .op = op, .bytes = size};

@@ -1,7 +1,7 @@
 /* A plug-in: one rule, one attack and one problem of your own, available by name in rule strings, experiment files, `reef list` and Python.
  *
  *   midmean   rule: the mean of the middle half of the values, coordinate by coordinate
- *   drift     attack: walks away a little further in every round
+ *   drift     attack: moves away a little further in every round
  *   points    problem: agent k has a point x_k, and all agents look for the model w closest to all points,
  *             J_k(w) = |w - x_k|^2 / 2,   gradient w - x_k,   minimiser of the sum: the mean of the points
  *
@@ -81,7 +81,7 @@ static const reef_attack_kind drift = {
              .fields = drift_fields,
              .field_count = 1,
              .params_size = sizeof(drift_params)},
-    .traits = REEF_ATTACK_LANES, /* each number is for itself, so repetitions may lie side by side */
+    .traits = REEF_ATTACK_LANES, /* each number is independent, so repetitions may be side by side */
     .message = drift_message,
 };
 
@@ -117,7 +117,7 @@ typedef struct points {
     uint64_t seed;
 } points;
 
-/* Coordinate m of agent k's point: a function of the seed alone, so nothing is stored and any thread may ask. */
+/* Coordinate m of agent k's point: a function of the seed alone, so nothing is stored and any thread may call it. */
 static double coordinate(const points *p, ptrdiff_t k, ptrdiff_t m)
 {
     uint64_t z = p->seed + 0x9E3779B97F4A7C15U * (uint64_t)(k * p->params.dimension + m + 1);

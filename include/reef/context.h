@@ -10,29 +10,29 @@
 extern "C" {
 #endif
 
-/* Its functions are for one thread at a time. Objects made in it may be used from several threads as documented for each; one aggregation
- * at a time gets the context's threads, others run on the calling thread. Must outlive everything made in it. */
+/* A context: its functions may be called by one thread at a time. Objects made in it may be used from several threads as documented for each;
+ * one aggregation at a time gets the context's threads, others run on the calling thread. It must outlive everything made in it. */
 typedef struct reef_context reef_context;
 
 /* Memory for everything the library keeps. `allocate` returns memory aligned for any type, or NULL;
  * `release` accepts what allocate returned, never NULL. Both may be called from any thread that calls the library. */
 typedef struct reef_allocator {
     size_t size; /* sizeof of this struct, so that later versions can add members; 0: as version 0.2 has it */
-    /* NULL: no memory. */
+    /* Returns NULL if there is no memory. */
     void *(*allocate)(void *user, size_t bytes);
-    /* Of what allocate returned. */
+    /* Frees what allocate returned. */
     void (*release)(void *user, void *memory);
-    void *user; /* handed to both */
+    void *user; /* passed to both */
 } reef_allocator;
 
-/* allocator NULL: malloc and free. The struct is copied. */
+/* Makes a context. allocator NULL: malloc and free. The struct is copied. */
 REEF_API REEF_MUST_CHECK reef_status reef_context_create(reef_context **context, const reef_allocator *allocator,
                                                          reef_error *error);
-/* Threads that aggregations of this context may use, the calling one included: 0 (the default) means as many as the processor
- * affinity allows. Results do not depend on it. Must not be called while an aggregation is under way; plans made before keep the
- * number of workers they were made with. */
+/* The largest number of threads of a context. */
 #define REEF_THREADS_MAX 1024
-/* Sets that number, 0 to REEF_THREADS_MAX. */
+/* Sets how many threads aggregations of this context may use, including the calling one, 0 to REEF_THREADS_MAX: 0 (the default) means as
+ * many as the processor affinity allows. Results do not depend on it. Must not be called during an aggregation; existing plans keep the number
+ * of workers they were made with. */
 REEF_API REEF_MUST_CHECK reef_status reef_context_set_threads(reef_context *context, ptrdiff_t threads,
                                                               reef_error *error);
 /* Aggregators created in a context must be destroyed before it. Accepts NULL, sets the pointer to NULL. */

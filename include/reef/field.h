@@ -30,7 +30,7 @@ typedef enum reef_malicious_kind {
     REEF_MALICIOUS_FRACTION,
     REEF_MALICIOUS_MAX
 } reef_malicious_kind;
-/* Such a number, as it was written. */
+/* Such a number, as the user has written it. */
 typedef struct reef_malicious {
     reef_malicious_kind kind; /* count, fraction or max */
     double value;             /* count, or fraction in [0, 0.5); unused for MAX */
@@ -42,7 +42,7 @@ typedef struct reef_field {
     reef_field_type type;     /* of the member */
     size_t offset;            /* of the member in the parameter struct */
     const char *preset;       /* default, written as a user would write it */
-    double min, max;          /* inclusive range of numbers; min == max == 0: no limit */
+    double min, max;          /* inclusive range; min == max == 0: no limit */
     const char *unit;         /* "" if none */
     const char *help;         /* one line */
     const char *const *words; /* NULL-terminated, or NULL */
@@ -50,7 +50,8 @@ typedef struct reef_field {
 
 /* The common head of a kind of graph, weights, links, ...: what `reef list` shows and name:key=value,... sets. */
 typedef struct reef_kind {
-    size_t size; /* sizeof of the whole struct that this head begins, as in option structs; 0: as version 0.2 has it */
+    size_t
+        size; /* sizeof of the whole struct that begins with this head, as in option structs; 0: as version 0.2 has it */
     const char *name;         /* letters, digits, - and _ */
     const char *summary;      /* one line */
     const char *citation;     /* one line, "" if none */

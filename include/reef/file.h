@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* Makes `path` hold these bytes. They are written beside it, flushed to the disk and renamed: readers see the old file or the new one,
- * and after a failure it is as it was. A symbolic link stays and its target is written; an existing file keeps its permissions. A pipe
- * or device is written to as it is. */
+/* Writes a file atomically. The bytes are written beside it, flushed to disk and renamed: readers see either the old file or the new one,
+ * and after a failure the old one is unchanged. A symbolic link stays and its target is written; an existing file keeps its permissions. A pipe
+ * or device is written to directly. */
 REEF_API reef_status reef_file_write(const reef_context *context, const char *path, const void *bytes, size_t size,
                                      reef_error *error);
 

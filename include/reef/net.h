@@ -1,5 +1,5 @@
 /* Agents on an untrusted network: the library libreef_net, separate from libreef, which knows nothing about networks. Not included
- * by <reef/reef.h>. It has a copy of libreef inside, so that no handle goes from one library to the other; all arguments are numbers and
+ * by <reef/reef.h>. It contains a copy of libreef, so no handle is passed from one library to the other; all arguments are numbers and
  * texts.
  *
  * docs/network.md describes the protocol and the run file.
@@ -17,13 +17,13 @@
 extern "C" {
 #endif
 
-/* One line on the libraries it was built with. */
+/* One line that names the libraries with which it was built. */
 REEF_API const char *reef_net_describe(void);
 
 /* Where nats-server is: $REEF_NATS_SERVER, on the PATH, or where Debian puts it; and the version it reports. False: not found. */
 REEF_API bool reef_net_server(char *path, size_t size, int *major, int *minor);
 
-/* Takes a line of text, without its end. */
+/* Called with a line of text, without the newline. */
 typedef void reef_tell(void *user, const char *line);
 
 /* How events are written: "ready: run=demo", with time and level as logfmt, or as a JSON object. */
@@ -46,20 +46,20 @@ REEF_API REEF_MUST_CHECK reef_status reef_net_key_make(const char *path, char ke
 /* The public half of a key file. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_key_show(const char *path, char keys[REEF_NET_KEYS_SIZE],
                                                        reef_error *error);
-/* Signs a draft of a run file with the coordinator's key file and writes it to `to`, if what comes out is a run file. */
+/* Signs a draft of a run file with the coordinator's key file and writes it to `to`, if the result is a valid run file. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_sign(const char *draft, const char *key, const char *to,
                                                    reef_error *error);
 /* The same for a later epoch of a run, which follows the run file `after`: agents added at the end or removed, another graph, another F. It
  * begins in round `from` of the draft, at least 10 rounds after `current`, the round that the run is in. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_sign_after(const char *draft, const char *key, const char *after,
                                                          int64_t current, const char *to, reef_error *error);
-/* Reads and checks a run file, and tells what it means: for each agent how many malicious and absent neighbours are tolerated, memory and
- * traffic. coordinator: the identity that must have signed it; NULL: any. *warnings (or NULL): lines that begin with WARNING. */
+/* Reads and checks a run file, and reports what it means: for each agent, how many malicious and absent neighbours are tolerated, and its memory
+ * and traffic. coordinator: the identity that must have signed it; NULL: any. *warnings (or NULL): lines that begin with WARNING. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_check(const char *path, const char *coordinator, reef_tell *tell,
                                                     void *user, ptrdiff_t *warnings, reef_error *error);
 
-/* Checks a proof that an agent has signed two models for one round (docs/network.md), and tells what it says. run_file: whose key it is;
- * NULL: not asked. *proven: it is valid. REEF_E_FORMAT: the file is not a proof; REEF_E_ARG: the key is not of this run. */
+/* Checks a proof that an agent has signed two models for one round (docs/network.md), and reports what it says. run_file: to look up whose key it is;
+ * NULL: not wanted. *proven: it is valid. REEF_E_FORMAT: the file is not a proof; REEF_E_ARG: the key is not of this run. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_proof(const char *path, const char *run_file, reef_tell *tell, void *user,
                                                     bool *proven, reef_error *error);
 
@@ -85,7 +85,7 @@ typedef struct reef_agent_options {
     reef_log_level level;              /* events below it are not written */
     int metrics;                       /* port of Prometheus metrics on 127.0.0.1; 0: none */
 } reef_agent_options;
-/* Runs the agent until its rounds are done or it is told to stop. REEF_E_ORDER: another process uses its key or folder. */
+/* Runs the agent until its rounds are done or it is asked to stop. REEF_E_ORDER: another process uses its key or folder. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_agent(const reef_agent_options *options, reef_error *error);
 
 /* The broker of a run. */
@@ -106,8 +106,8 @@ typedef struct reef_broker_options {
     const char *hub;                       /* this broker is a leaf of the one there; NULL: it is none */
     const char *key;                       /* key file of the leaf */
 } reef_broker_options;
-/* Runs a nats-server for the agents of a run, or for those behind a leaf, until it is told to stop, starting it again if it ends. Tells "ready: ..." each time agents
- * can come. */
+/* Runs a nats-server for the agents of a run, or for those behind a leaf, until it is asked to stop, and restarts it if it ends. Reports
+ * "ready: ..." each time agents can connect. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_broker(const reef_broker_options *options, reef_error *error);
 
 /* An experiment run as processes on this machine. */
@@ -127,9 +127,9 @@ typedef struct reef_swarm_options {
     ptrdiff_t brokers; /* independent ones, 1 to 8; 0: one */
     double two_faced;  /* malicious agents add it to the models they send to every second broker; 0: they do not */
     double late;       /* share of the deadline for which malicious agents hold their models back */
-    int stale;         /* rounds that a model may be old; -1: 1 */
-    ptrdiff_t kills;   /* times that an agent is ended as kill -9 does, and started again */
-    reef_tell *tell;   /* a line a second; NULL: none */
+    int stale;         /* how many rounds old a model may be; -1: 1 */
+    ptrdiff_t kills;   /* how often an agent is killed, as by kill -9, and started again */
+    reef_tell *tell;   /* called with a line per second; NULL: not wanted */
     void *user;        /* handed to tell */
     const volatile sig_atomic_t *stop; /* when it becomes non-zero everything is ended; NULL: never */
     bool dash;                         /* a live page on 127.0.0.1, at... */
@@ -138,15 +138,15 @@ typedef struct reef_swarm_options {
     reef_tell *tell_page;              /* gets a line with the page's address; may be NULL */
 } reef_swarm_options;
 
-/* The outcome of a swarm; rounds are summed over agents, of those that were killed from their last start on. */
+/* The outcome of a swarm; rounds are summed over agents, and count from the last start of agents that were killed. */
 typedef struct reef_swarm_outcome {
     ptrdiff_t agents; /* in it */
     int64_t combined; /* rounds in which models were combined */
     int64_t alone;    /* rounds without a quorum */
     int64_t refused;  /* frames that only malicious senders send */
-    double seconds;   /* it took */
+    double seconds;   /* duration */
 } reef_swarm_outcome;
-/* Starts the brokers and the agents, 24 at a time, and measures them as reef_experiment_run does. */
+/* Starts the brokers and the agents, 24 at a time, and measures the run as reef_experiment_run does. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_swarm(const reef_swarm_options *options, reef_swarm_outcome *outcome,
                                                     reef_error *error);
 
@@ -164,14 +164,14 @@ typedef struct reef_dash_options {
     const char *authority;             /* file of certificates to trust; NULL: the system's */
     const char *record;                /* with run_file: new file for all lines; NULL: none */
 } reef_dash_options;
-/* Serves the page until it is told to stop. */
+/* Serves the page until it is asked to stop. */
 REEF_API REEF_MUST_CHECK reef_status reef_net_dash(const reef_dash_options *options, reef_error *error);
 /* What the live page needs and this build lacks, as a message; NULL: nothing, it works. */
 REEF_API const char *reef_net_dash_lacks(void);
 
 /* ---- an agent in your own program ---- */
 
-/* One agent, stepped by a thread of its own; its calls come from one thread at a time. There is nothing that must outlive it. */
+/* One agent, which runs in a thread of its own; its functions are called by one thread at a time. Nothing needs to outlive it. */
 typedef struct reef_agent reef_agent;
 
 /* Opens key, run file and state folder, and connects in the background. coordinator: the identity that must have signed the run file; NULL:
@@ -180,7 +180,7 @@ typedef struct reef_agent reef_agent;
 REEF_API REEF_MUST_CHECK reef_status reef_agent_create(reef_agent **agent, const char *run_file, const char *key,
                                                        const char *coordinator, const char *state,
                                                        const unsigned char *layout, reef_error *error);
-/* Saves, says good-bye and ends. Accepts NULL, sets the pointer to NULL. */
+/* Saves the state, tells the neighbours that it leaves, and ends the agent. Accepts NULL, sets the pointer to NULL. */
 REEF_API void reef_agent_destroy(reef_agent **agent);
 /* Numbers in a model. */
 REEF_API int64_t reef_agent_dimension(const reef_agent *agent);
@@ -189,24 +189,24 @@ REEF_API int reef_agent_double(const reef_agent *agent);
 /* The current or next round. */
 REEF_API int64_t reef_agent_round(reef_agent *agent);
 
-/* Waits, at most so many seconds, until enough neighbours are present. *ready: they are; *joined: the run is under way, and its model, made of the
- * neighbours', is in `model`. */
+/* Waits, at most so many seconds, until enough neighbours are present. *ready: they are; *joined: the run had
+ * already started, and its model, made from those of the neighbours, is in `model`. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_join(reef_agent *agent, double seconds, void *model, int *ready,
                                                      int *joined, reef_error *error);
-/* Hands over the own model (copied) and returns. A failure of the agent, of its disk or its key for instance, is told here or by wait. REEF_E_ORDER: the result of
- * the exchange before has not been fetched. */
+/* Passes the agent its own model (copied) and returns. A failure of the agent, for instance of its disk or its key, is reported here or by wait.
+ * REEF_E_ORDER: the result of the previous exchange has not been fetched. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_begin(reef_agent *agent, const void *model, reef_error *error);
-/* Waits, at most so many seconds, for the end of the round: *done tells whether `model` is the result. Network problems are not a failure:
+/* Waits, at most so many seconds, for the end of the round: *done says whether `model` is the result. Network problems are not a failure:
  * without a quorum the result is the agent's own model. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_wait(reef_agent *agent, double seconds, void *model, int *done,
                                                      reef_error *error);
 
-/* Tells observers and metrics a number, for instance a loss, under a name of 1 to 16 characters [a-z0-9_]; the agent has room for four names. REEF_E_ARG: that
- * is no such name, no finite number, or a fifth. */
+/* Reports a number, for instance a loss, to observers and metrics, under a name of 1 to 16 characters [a-z0-9_]; an agent has room for four names.
+ * REEF_E_ARG: an invalid name, a number that is not finite, or a fifth name. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_note(reef_agent *agent, const char *name, double value,
                                                      reef_error *error);
 
-/* The last round, to be asked about between wait and the next begin. */
+/* The functions below describe the last round; they are to be called between wait and the next begin. */
 
 /* Whether models were combined; otherwise there was no quorum. */
 REEF_API int reef_agent_combined(const reef_agent *agent);
@@ -226,9 +226,9 @@ typedef enum reef_presence {
 } reef_presence;
 /* Which of these it was. */
 REEF_API reef_presence reef_agent_presence(const reef_agent *agent, ptrdiff_t neighbour);
-/* Why frames of it were refused, if some were since the round before; otherwise "". */
+/* Why frames of it were refused, if some were since the previous round; otherwise "". */
 REEF_API const char *reef_agent_refused(const reef_agent *agent, ptrdiff_t neighbour);
-/* Why the rule gave it the weight it gave; "" if it says nothing. */
+/* Why the rule gave it this weight; "" if the rule does not say. */
 REEF_API const char *reef_agent_explain(const reef_agent *agent, ptrdiff_t neighbour);
 
 #ifdef __cplusplus

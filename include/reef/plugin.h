@@ -1,4 +1,4 @@
-/* Plug-ins: shared libraries that bring rules, attacks and problems of your own to the command and to Python, without touching either.
+/* Plug-ins: shared libraries that add rules, attacks and problems of your own to the command and to Python, without changing either.
  *
  * A plug-in defines one function with REEF_PLUGIN, which adds its kinds to the registry it is given:
  *
@@ -11,7 +11,7 @@
  *
  * `reef --plugin ./mine.so run ...`, REEF_PLUGINS=/path/mine.so for the command and for Python, reef.load_plugin("./mine.so") in Python,
  * and reef_plugin_load in C load it: see docs/plugins.md. A plug-in is code and runs with all rights of the process: the library never
- * loads one by itself, and an experiment file cannot ask for one.
+ * loads one on its own, and an experiment file cannot load one.
  */
 #ifndef REEF_PLUGIN_H
 #define REEF_PLUGIN_H
@@ -23,14 +23,14 @@
 extern "C" {
 #endif
 
-/* What a plug-in is handed. It calls the library through this, so that it need not be linked with it. */
+/* What a plug-in is given. It calls the library through this, so that it need not be linked with it. */
 typedef struct reef_registry {
-    reef_context *context; /* to add to */
+    reef_context *context; /* the context to add kinds to */
     /* As reef_kind_register. */
     reef_status (*add)(reef_context *context, reef_family family, const reef_kind *kind, reef_error *error);
 } reef_registry;
 
-/* Begins the function of a plug-in, and states for which version of the interface it was built. The function may be called once for
+/* Begins the function of a plug-in, and states the version of the interface for which it was built. The function may be called once for
  * each context of a process, from one thread at a time. If it fails, everything that it added is removed. */
 // NOLINTBEGIN(bugprone-macro-parentheses): names of parameters take none
 #define REEF_PLUGIN(registry, error)                                                                                   \
@@ -41,7 +41,7 @@ typedef struct reef_registry {
 // NOLINTEND(bugprone-macro-parentheses)
 
 /* Loads a plug-in into a context. It stays in memory until the process ends. A path without a slash is a file in the current folder.
- * Not while others use the context. */
+ * Must not be called while others use the context. */
 REEF_API REEF_MUST_CHECK reef_status reef_plugin_load(reef_context *context, const char *path, reef_error *error);
 
 #ifdef __cplusplus

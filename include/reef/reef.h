@@ -1,4 +1,4 @@
-/* Reef: robust and efficient learning over networks. This header includes the whole public interface. */
+/* Reef: Byzantine-robust aggregation and learning. This header includes the whole public interface. */
 #ifndef REEF_REEF_H
 #define REEF_REEF_H
 

@@ -1,7 +1,7 @@
-/* What has a name (rules, attacks, graphs, ...): families of kinds, those of the library first, then those that were added to a context.
+/* Everything with a name (rules, attacks, graphs, ...): families of kinds, those of the library first, then those added to a context.
  *
- * Every kind, whatever its family, begins with a reef_kind: `&rule->kind` goes in, and what comes out can be cast to the struct of its
- * family. Whatever is added to a context can be named wherever that context is used: in rule strings, experiment files, `reef list`, Python.
+ * Every kind, whatever its family, begins with a reef_kind: `&rule->kind` is passed in, and what is returned can be cast to the struct of its
+ * family. What is added to a context can be named wherever that context is used: in rule strings, experiment files, `reef list`, Python.
  */
 #ifndef REEF_REGISTRY_H
 #define REEF_REGISTRY_H
@@ -32,7 +32,8 @@ enum { REEF_FAMILIES = 10 };
 /* "rule", "attack", "problem", "graph", "weights", "links", "strategy", "source", "partition", "placement"; NULL: no such family. */
 REEF_API const char *reef_family_name(reef_family family);
 
-/* context NULL: the library's own alone. index out of range, unknown name or no such family: 0 or NULL. */
+/* The number of kinds in a family. Here and below, context NULL means only the library's own; the result is 0 or NULL if an index is out of range,
+ * a name is unknown or there is no such family. */
 REEF_API ptrdiff_t reef_kind_count(const reef_context *context, reef_family family);
 /* Kind number `index` of a family. */
 REEF_API const reef_kind *reef_kind_at(const reef_context *context, reef_family family, ptrdiff_t index);
@@ -42,7 +43,7 @@ REEF_API const reef_kind *reef_kind_find(const reef_context *context, reef_famil
 REEF_API const reef_field *reef_kind_common(reef_family family, const reef_kind *kind, ptrdiff_t *count);
 
 /* Adds a kind to a context: a rule, an attack or a problem. The struct and all it points to must live as long as the context. A name that
- * the family has already is refused. Not while others use the context. */
+ * the family already has is refused. Must not be called while others use the context. */
 REEF_API REEF_MUST_CHECK reef_status reef_kind_register(reef_context *context, reef_family family,
                                                         const reef_kind *kind, reef_error *error);
 

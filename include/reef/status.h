@@ -1,9 +1,9 @@
 /* Status codes and error texts. Every fallible call of Reef returns a reef_status; the message that
  * says what is wrong and what is allowed goes to an optional reef_error owned by the caller.
  *
- * Passing NULL instead of a handle never crashes, in any function of these headers: calls that return a status return REEF_E_ARG, those that
- * return something else 0, NaN, NULL, false, an empty text, or -1 where that stands for "none", and those that return nothing do nothing.
- * The exceptions are the few functions of rule.h that rules call with what the library has handed them; these say "not NULL". */
+ * Passing NULL instead of a handle never crashes, in any function of these headers: calls that return a status return REEF_E_ARG; those that
+ * return something else return 0, NaN, NULL, false, an empty text, or -1 if that means "none"; those that return nothing do nothing.
+ * The exceptions are the few functions of rule.h that rules call with what the library has given them; these say "not NULL". */
 #ifndef REEF_STATUS_H
 #define REEF_STATUS_H
 
@@ -62,7 +62,7 @@ REEF_API const char *reef_status_text(reef_status status);
 
 /* The version of the library, for instance "0.2.0". */
 REEF_API const char *reef_version(void);
-/* REEF_ABI_VERSION (version.h) as the library was built with. */
+/* The REEF_ABI_VERSION (version.h) with which the library was built. */
 REEF_API int reef_abi_version(void);
 
 #ifdef __cplusplus

@@ -15,10 +15,10 @@ typedef struct reef_system {
     const char *instructions; /* vector code in use for float32: "avx512", "portable", ..., or "scalar" */
     const char *blas;         /* "OpenBLAS", "BLAS" or "plain C" */
     bool yaml;                /* experiments can be read */
-    ptrdiff_t threads;        /* that the affinity mask of this process allows */
+    ptrdiff_t threads;        /* as many as the affinity mask of this process allows */
 } reef_system;
 
-/* In the current environment: REEF_ISA limits the instructions. */
+/* These facts in the current environment; REEF_ISA limits the instructions. */
 REEF_API reef_system reef_system_facts(void);
 
 #ifdef __cplusplus

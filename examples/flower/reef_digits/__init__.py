@@ -1,1 +1,1 @@
-"""Ten nodes learn to read handwritten digits; some of them lie. A Flower app with a robust rule of Reef at the server."""
+"""Ten nodes learn to read handwritten digits; some of them are malicious. A Flower app with one of Reef's robust rules at the server."""

@@ -1,4 +1,4 @@
-"""A node: learns from its own images, or lies."""
+"""A node: learns from its own images, or attacks."""
 from __future__ import annotations
 
 from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict

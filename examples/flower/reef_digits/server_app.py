@@ -1,4 +1,4 @@
-"""The server: FedAvg with a rule of Reef, or Flower's own for comparison."""
+"""The server: FedAvg with one of Reef's rules, or one of Flower's own strategies for comparison."""
 from __future__ import annotations
 
 import json
@@ -22,7 +22,7 @@ def evaluate(server_round: int, arrays: ArrayRecord) -> Optional[MetricRecord]:
 
 
 def wait_for(grid: Grid, nodes: int) -> None:
-    """Strategies wait for nodes as long as it takes; here somebody is looking on."""
+    """Flower's strategies wait for nodes indefinitely; here somebody is watching, so give up after PATIENCE seconds."""
     end = time.monotonic() + PATIENCE
     while (found := len(list(grid.get_node_ids()))) < nodes:
         if time.monotonic() > end:
