@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import signal
@@ -88,8 +89,8 @@ def test_what_is_refused_leaves_everything_as_it_was(command, tmp_path):
         assert done.returncode == 3 and "memory.bin" in done.stderr and done.stderr.count("\n") == 1, (len(content), done.stderr)
         assert memory.read_bytes() == content and out.read_text() == "precious"
     memory.write_bytes(good)
-    for options, code, says in [(["--rule", "ref"], 1, "remembers no senders"), (["--per-tensor"], 1, "whole models"), (["--ids", "a,b"], 2, "--ids"),
-                                (["--ids", ",".join(["a"] * len(paths))], 1, "two models have the id 'a'")]:
+    for options, code, says in [(["--rule", "ref"], 2, "remembers no senders"), (["--per-tensor"], 2, "whole models"), (["--ids", "a,b"], 2, "--ids"),
+                                (["--ids", ",".join(["a"] * len(paths))], 2, "two models have the id 'a'")]:
         done = run(command, "--rule", "mref:seed=5", "--state", memory, *options, *paths, "-o", out)
         assert done.returncode == code and says in done.stderr, done.stderr
         assert memory.read_bytes() == good and out.read_text() == "precious"
@@ -192,6 +193,27 @@ def test_one_merge_at_a_time_has_a_memory(command, tmp_path):
     _, said = process.communicate()
     assert process.returncode == 1 and "was replaced or removed" in said and not memory.exists() and not (tmp_path / "c").exists()
     assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_first_merges_that_end_at_once_take_turns(command, tmp_path):
+    """Nobody's result is put in place before it is sure that the memory can be, too."""
+    paths = [tmp_path / f"{name}.safetensors" for name in ("a", "b", "c")]
+    for path in paths:
+        save(path, {"w": np.arange(4, dtype=np.float32)})
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)  # as another first merge does at its end
+    process = subprocess.Popen([command, "aggregate", "-q", "--rule", "mref", "--state", tmp_path / "memory.bin", *paths, "-o", tmp_path / "out"],
+                               stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(tmp_path.glob("memory.bin.*.tmp")):
+        time.sleep(0.001)
+    time.sleep(0.3)
+    assert process.poll() is None and not (tmp_path / "out").exists()
+    (tmp_path / "memory.bin").write_text("the other's")
+    os.close(folder)
+    _, said = process.communicate()
+    assert process.returncode == 1 and "this memory was made by another merge" in said
+    assert not (tmp_path / "out").exists() and (tmp_path / "memory.bin").read_text() == "the other's" and not list(tmp_path.glob("*.tmp"))
+
 
 
 @pytest.mark.parametrize("rule", ["ref", "vref:block=segment", "median", "nnm:f=2 | trimmed"])
