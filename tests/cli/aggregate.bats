@@ -275,12 +275,20 @@ PY
     cat ./*.st | sha256sum >before
     local -a wrong=("?.st -o 1.st" "?.st -o ./1.st" "?.st -o sub/link.st" "?.st -o hard.st" "?.st none.st -o 5.st"
         "?.st -o out.st --trust 1.st" "?.st -o out.st --trust sub/link.st" "?.st -o out.st --trust out.st"
-        "?.st -o out.st --trust sub/../out.st" "?.st -o - --trust -" "--trust ?.st -o out.st")
+        "?.st -o out.st --trust sub/../out.st" "?.st -o - --trust -" "--trust ?.st -o out.st"
+        "?.st -o out.st --trust-tensors out.st" "?.st -o out.st --trust-tensors sub/../out.st" "?.st -o - --trust-tensors -"
+        "?.st -o out.st --trust t.csv --trust-tensors ./t.csv" "?.st -o out.st --trust - --trust-tensors -"
+        "--rule mref ?.st -o out.st --state m.bin --trust m.bin" "--rule mref ?.st -o out.st --state m.bin --trust-tensors m.bin"
+        "--rule mref ?.st -o out.st --state out.st" "--rule mref ?.st -o out.st --state hard.st")
     for line in "${wrong[@]}"; do
         # shellcheck disable=SC2086 # words
         run -2 --separate-stderr "$REEF" aggregate $line
         [ -z "$output" ]
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    done
+    for option in trust trust-tensors; do
+        run -2 --separate-stderr "$REEF" aggregate ?.st -o out.st "--$option" hard.st
+        [[ "$stderr" == *"would replace an input: hard.st;"* ]]
     done
     [ "$(cat ./*.st | sha256sum)" = "$(cat before)" ]
     [ ! -e out.st ]

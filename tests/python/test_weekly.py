@@ -195,24 +195,45 @@ def test_one_merge_at_a_time_has_a_memory(command, tmp_path):
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_first_merges_that_end_at_once_take_turns(command, tmp_path):
-    """Nobody's result is put in place before it is sure that the memory can be, too."""
-    paths = [tmp_path / f"{name}.safetensors" for name in ("a", "b", "c")]
+def end_of_first_merge(command, folder, out, then, *options):
+    """A first merge that is held at its end, by the lock that another first merge would have, until `then` has been done: its exit code and message."""
+    paths = [folder / f"{name}.safetensors" for name in ("a", "b", "c")]
     for path in paths:
         save(path, {"w": np.arange(4, dtype=np.float32)})
-    folder = os.open(tmp_path, os.O_RDONLY)
-    fcntl.flock(folder, fcntl.LOCK_EX)  # as another first merge does at its end
-    process = subprocess.Popen([command, "aggregate", "-q", "--rule", "mref", "--state", tmp_path / "memory.bin", *paths, "-o", tmp_path / "out"],
+    lock = os.open(folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    process = subprocess.Popen([command, "aggregate", "-q", "--rule", "mref", "--state", folder / "memory.bin", *options, *paths, "-o", out],
                                stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not list(tmp_path.glob("memory.bin.*.tmp")):
+    while process.poll() is None and not list(folder.glob("memory.bin.*.tmp")):
         time.sleep(0.001)
     time.sleep(0.3)
-    assert process.poll() is None and not (tmp_path / "out").exists()
-    (tmp_path / "memory.bin").write_text("the other's")
-    os.close(folder)
+    assert process.poll() is None and not (folder / "memory.bin").exists()
+    then()
+    os.close(lock)
     _, said = process.communicate()
-    assert process.returncode == 1 and "this memory was made by another merge" in said
-    assert not (tmp_path / "out").exists() and (tmp_path / "memory.bin").read_text() == "the other's" and not list(tmp_path.glob("*.tmp"))
+    assert not list(folder.glob("*.tmp"))
+    return process.returncode, said
+
+
+def test_first_merges_that_end_at_once_take_turns(command, tmp_path):
+    """Nobody's result is put in place before it is sure that the memory can be, too."""
+    memory, out = tmp_path / "memory.bin", tmp_path / "out"
+
+    def other():
+        assert not out.exists()
+        memory.write_text("the other's")
+
+    code, said = end_of_first_merge(command, tmp_path, out, other)
+    assert code == 1 and "this memory was made by another merge" in said
+    assert not out.exists() and memory.read_text() == "the other's"
+
+
+def test_a_result_that_finds_no_place_is_not_remembered(command, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    code, said = end_of_first_merge(command, tmp_path, out, lambda: (out / "notes").write_text("x"), "--shard-size", "1KB")
+    assert code == 1 and "cannot put the folder in its place" in said
+    assert not (tmp_path / "memory.bin").exists() and [path.name for path in out.iterdir()] == ["notes"]
 
 
 
