@@ -170,7 +170,7 @@ static const option_row options[] = {
      ".safetensors, .npy or .npz",
      VALUE_TEXT, NULL},
     {OPT_SHARD, "shard-size", "SIZE",
-     "make OUT a folder with files of at most this size: 5GB, 500MB, ...;\ndefault: as in the first MODEL", VALUE_TEXT,
+     "make OUT a folder with files of at most this size, or of one tensor:\n5GB, 500MB, ...; default: as in the first MODEL", VALUE_TEXT,
      NULL},
     {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "memory for blocks of the files; default: 128", VALUE_TEXT, NULL},
