@@ -57,7 +57,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_ffi_report(reef_context *context, reef
 
 /* Types of numbers. What is computed with is float64 if any tensor of a model is, else float32; the others are widened to it block by
  * block, and their results are rounded back. */
-enum { REEF_FFI_F32, REEF_FFI_F64, REEF_FFI_F16, REEF_FFI_BF16 };
+enum { REEF_FFI_F32, REEF_FFI_F64, REEF_FFI_F16, REEF_FFI_BF16, REEF_FFI_F8_E4M3, REEF_FFI_F8_E5M2 };
 
 /* A state for aggregations of this shape. type: what is computed with. */
 REEF_API REEF_MUST_CHECK reef_status reef_ffi_state(const reef_agg *agg, reef_state **place, ptrdiff_t rows,
