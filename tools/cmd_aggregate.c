@@ -170,8 +170,9 @@ static const option_row options[] = {
      ".safetensors, .npy or .npz",
      VALUE_TEXT, NULL},
     {OPT_SHARD, "shard-size", "SIZE",
-     "make OUT a folder with files of at most this size, or of one tensor:\n5GB, 500MB, ...; default: as in the first MODEL", VALUE_TEXT,
-     NULL},
+     "make OUT a folder with files of at most this size, or of one tensor:\n5GB, 500MB, ...; default: as in the first "
+     "MODEL",
+     VALUE_TEXT, NULL},
     {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "memory for blocks of the files; default: 128", VALUE_TEXT, NULL},
     {OPT_JSON, "json", NULL, "print the report as JSON on standard output", VALUE_NONE, NULL},
