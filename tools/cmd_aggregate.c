@@ -169,8 +169,9 @@ static const option_row options[] = {
      ".safetensors, .npy or .npz",
      VALUE_TEXT, NULL},
     {OPT_SHARD, "shard-size", "SIZE",
-     "make OUT a folder with files of at most this size: 5GB, 500MB, ...;\ndefault: as in the first MODEL", VALUE_TEXT,
-     NULL},
+     "make OUT a folder with files of at most this size, or of one tensor:\n5GB, 500MB, ...; default: as in the first "
+     "MODEL",
+     VALUE_TEXT, NULL},
     {OPT_THREADS, "threads", "N", "default: all processors", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "memory for blocks of the files; default: 128", VALUE_TEXT, NULL},
     {OPT_JSON, "json", NULL, "print the report as JSON on standard output", VALUE_NONE, NULL},
@@ -313,6 +314,16 @@ static bool may_be_trust(const char *path, const char *head)
     return table;
 }
 
+/* Whether a path names something in this folder. */
+static bool is_in(const char *path, const char *folder)
+{
+    char place[4096];
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) + 1 : 1;
+    return snprintf(place, sizeof place, "%.*s", length, slash ? path : ".") < (int)sizeof place &&
+           reef_file_same(place, folder);
+}
+
 /* Nothing is read, and nothing is lost, if an output would replace an input or the other output. */
 static int check_outputs(const request *r)
 {
@@ -330,6 +341,9 @@ static int check_outputs(const request *r)
     }
     if (r->merge.state && is_stream(r->out)) { /* which may break off after the memory was replaced */
         return complain("--state goes with a result that is a file or folder, not", r->out);
+    }
+    if (r->merge.state && is_in(r->merge.state, r->out)) { /* which must be empty until the result takes its place */
+        return complain("--state needs a place outside of the result's folder, not", r->merge.state);
     }
     if (r->merge.base && !is_stream(r->out) && reef_file_same(r->merge.base, r->out)) {
         return complain("the result would replace what is the base:", r->out);

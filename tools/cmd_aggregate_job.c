@@ -72,6 +72,9 @@ static int code_of(const request *r, reef_status status)
     if (status == REEF_OK) {
         return EXIT_DONE;
     }
+    if (status == REEF_E_ARG || status == REEF_E_WEIGHTS) {
+        return EXIT_USAGE;
+    }
     for (ptrdiff_t i = 0; status == REEF_E_FILE && i < r->count; i++) {
         unreadable = unreadable || !is_readable(r->paths[i]);
     }
@@ -139,11 +142,18 @@ static int merge_to_stream(const request *r, reef_merge_report *report, findings
     }
     (void)snprintf(between, sizeof between, "%s/merged.safetensors", folder);
     int code = merge_to(r, between, report, found);
-    if (code == EXIT_DONE) {
-        code = copy_to_stream("aggregate", between, r->out);
-    }
-    (void)unlink(between);
+    FILE *result = code == EXIT_DONE ? open_regular(between) : NULL;
+    int number = errno;
+    (void)unlink(between); /* now: a reader that goes away ends this process */
     (void)rmdir(folder);
+    if (code == EXIT_DONE && !result) {
+        fprintf(stderr, "reef aggregate: %s: cannot open: %s\n", printable_path(between), strerror(number));
+        return EXIT_FAILED;
+    }
+    if (result) {
+        code = copy_to_stream("aggregate", result, r->out);
+        (void)fclose(result);
+    }
     return code;
 }
 

@@ -59,6 +59,9 @@ int check_place(const char *who, const char *path)
     char place[4096];
     struct stat found;
     bool exists = stat(path, &found) == 0;
+    if (path[0] == '\0' || (!exists && errno != ENOENT)) {
+        return complain(who, path, strerror(errno));
+    }
     if (is_stream(path) || (!exists && lstat(path, &found) == 0) || strlen(path) >= sizeof place) {
         return EXIT_DONE; /* written to as it is; or what a link to nothing leads to, which writing finds out */
     }
@@ -99,16 +102,12 @@ static bool copy(FILE *from, FILE *to)
     return good && !ferror(from) && fflush(to) == 0;
 }
 
-int copy_to_stream(const char *who, const char *from, const char *path)
+int copy_to_stream(const char *who, FILE *from, const char *path)
 {
     bool standard = is_standard_output(path);
-    FILE *in = open_regular(from);
     FILE *out = standard ? stdout : fopen(path, "wb");
-    bool good = in && out && copy(in, out);
+    bool good = out && copy(from, out);
     int number = errno;
-    if (in) {
-        (void)fclose(in);
-    }
     if (out && !standard && fclose(out) != 0 && good) {
         number = errno;
         good = false;

@@ -22,6 +22,6 @@ int check_place(const char *who, const char *path);
 /* Makes an output hold these bytes: a file in one step, a stream as it is. EXIT_DONE, or EXIT_FAILED after a message of the command `who`. */
 int write_output(const char *who, const char *path, const char *bytes, size_t size);
 /* Copies the file `from` into a stream. As above. */
-int copy_to_stream(const char *who, const char *from, const char *path);
+int copy_to_stream(const char *who, FILE *from, const char *path);
 
 #endif

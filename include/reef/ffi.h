@@ -57,7 +57,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_ffi_report(reef_context *context, reef
 
 /* Types of numbers. Computation is in float64 if any tensor of a model is, otherwise in float32; the other tensors are widened block by
  * block, and their results are rounded back. */
-enum { REEF_FFI_F32, REEF_FFI_F64, REEF_FFI_F16, REEF_FFI_BF16 };
+enum { REEF_FFI_F32, REEF_FFI_F64, REEF_FFI_F16, REEF_FFI_BF16, REEF_FFI_F8_E4M3, REEF_FFI_F8_E5M2 };
 
 /* A state for aggregations of this shape. type: the type of the computation. */
 REEF_API REEF_MUST_CHECK reef_status reef_ffi_state(const reef_agg *agg, reef_state **place, ptrdiff_t rows,

@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any, Iterable, Optional
 
-F32, F64, F16, BF16 = range(4)
+F32, F64, F16, BF16, F8_E4M3, F8_E5M2 = range(6)
 TEXT_ROOM = 1024
 
 

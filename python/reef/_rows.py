@@ -13,10 +13,11 @@ from typing import Any, Hashable, Optional, Sequence
 
 import numpy as np
 
-from ._library import BF16, F16, F32, F64, call, lib
+from ._library import BF16, F16, F32, F64, F8_E4M3, F8_E5M2, call, lib
 
 Array = np.ndarray[Any, Any]
-_NUMPY = {"float32": F32, "float64": F64, "float16": F16, "bfloat16": BF16}
+_NUMPY = {"float32": F32, "float64": F64, "float16": F16, "bfloat16": BF16, "float8_e4m3fn": F8_E4M3, "float8_e5m2": F8_E5M2}
+_SHORT = (BF16, F8_E4M3, F8_E5M2)  # types that numpy knows by packages like ml_dtypes only
 _TORCH = {f"torch.{name}": kind for name, kind in _NUMPY.items()}
 _TORCH_WHOLE = {"torch.bool"} | {f"torch.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _HELP = "; pass copy=True to convert it"
@@ -49,7 +50,7 @@ def is_whole_number(array: Any) -> bool:
 def usable(array: Any) -> Optional[str]:
     """None if the library can read it in place, else the reason why not."""
     if type_of(array) is None:
-        return f"numbers of type {array.dtype} cannot be read in place (only float32, float64, float16 and bfloat16 can)"
+        return f"numbers of type {array.dtype} cannot be read in place (float32, float64, float16, bfloat16, float8_e4m3fn and float8_e5m2 can)"
     if is_tensor(array):
         if array.device.type != "cpu":
             return f"the tensor is on {array.device}, not in the processor's memory"
@@ -68,7 +69,7 @@ def _check_kind(array: Any, where: str) -> None:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{where} is a masked array; fill it first (with NaN to have the input left out)")
     real = (array.dtype.is_floating_point or is_whole_number(array) if is_tensor(array)
-            else array.dtype.kind in "biuf" or array.dtype.name == "bfloat16")
+            else array.dtype.kind in "biuf" or array.dtype.name in _NUMPY)
     if not real:
         raise TypeError(f"{where}: {array.dtype} is not a real number type")
 
@@ -228,6 +229,7 @@ def _alike(rows: list[Any], key: Hashable, copy: bool) -> list[Any]:
 def _tensors(rows: list[Any]) -> list[Any]:
     torch = sys.modules["torch"]
     tensors = [row if is_tensor(row) else torch.from_numpy(np.array(row, row.dtype.newbyteorder("="))) for row in rows]
+    tensors = [tensor.float() if type_of(tensor) in (F8_E4M3, F8_E5M2) else tensor for tensor in tensors]  # PyTorch promotes none of 8 bits
     dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
     return [tensor.to(dtype) for tensor in tensors]
 
@@ -237,7 +239,7 @@ def _arrays(rows: list[Any]) -> list[Any]:
     for row in rows:
         if is_tensor(row):
             row = _in_memory(row)
-            row = (row.float() if type_of(row) == BF16 else row).numpy()  # numpy has no bfloat16
+            row = (row.float() if type_of(row) in _SHORT else row).numpy()
         arrays.append(row)
     dtype = np.result_type(*(array.dtype for array in arrays))
     return [array.astype(dtype) for array in arrays]

@@ -558,9 +558,9 @@ def aggregate(rows: Any, rule: Union[str, Rule] = "ref", weights: Any = None, re
     """Combines K rows into one so that malicious ones among them have bounded influence.
 
     rows      an array or tensor (K, ...); a list of K arrays of one shape; or a list of K models: dicts of arrays, PyTorch
-              state_dicts, or lists of arrays. Read in place, without copying: contiguous float32, float64, float16 or bfloat16; each tensor keeps
-              its type. Integer tensors inside models get the value that more than half of the weight has, else that of the most
-              trusted row.
+              state_dicts, or lists of arrays. Read in place, without copying: contiguous float32, float64, float16, bfloat16, float8_e4m3fn
+              or float8_e5m2; each tensor keeps its type. Integer tensors inside models get the value that more than half of the weight has,
+              else that of the most trusted row.
     rule      a rule string such as "ref", "vref", "nnm:f=4 | ref", or a reef.Rule; further keyword arguments are parameters of the rule
     weights   K numbers >= 0, any positive sum; None: equal
     report    also return a reef.Report; shares=True keeps the effective weights of every coordinate in it

@@ -58,8 +58,9 @@ static reef_dtype dtype_of(int type)
 
 static reef_status check_type(int type, reef_error *error)
 {
-    return type >= REEF_FFI_F32 && type <= REEF_FFI_BF16 ? REEF_OK
-                                                         : rfi_fail(error, REEF_E_ARG, "unknown number type %d", type);
+    return type >= REEF_FFI_F32 && type <= REEF_FFI_F8_E5M2
+               ? REEF_OK
+               : rfi_fail(error, REEF_E_ARG, "unknown number type %d", type);
 }
 
 reef_status reef_ffi_state(const reef_agg *agg, reef_state **place, ptrdiff_t rows, ptrdiff_t segments,

@@ -1,4 +1,4 @@
-/* Aggregation of models whose tensors have different types, or 16 bits, without a wide copy of the rows: the plan reads them as they are if
+/* Aggregation of models whose tensors have different types, or 16 or 8 bits, without a wide copy of the rows: the plan reads them as they are if
  * it can, otherwise in pieces that are widened as they come. Widening is exact; the result is rounded once, piece by piece. */
 #include "ffi/handles.h"
 
@@ -36,8 +36,9 @@ typedef struct widening {
 static rfi_type type_of(int type)
 {
     static const rfi_type types[] = {
-        [REEF_FFI_F32] = RFI_F32, [REEF_FFI_F64] = RFI_F64, [REEF_FFI_F16] = RFI_F16, [REEF_FFI_BF16] = RFI_BF16};
-    assert(type >= REEF_FFI_F32 && type <= REEF_FFI_BF16); /* the arguments have been checked */
+        [REEF_FFI_F32] = RFI_F32,   [REEF_FFI_F64] = RFI_F64,         [REEF_FFI_F16] = RFI_F16,
+        [REEF_FFI_BF16] = RFI_BF16, [REEF_FFI_F8_E4M3] = RFI_F8_E4M3, [REEF_FFI_F8_E5M2] = RFI_F8_E5M2};
+    assert(type >= REEF_FFI_F32 && type <= REEF_FFI_F8_E5M2); /* the arguments have been checked */
     return types[type];
 }
 

@@ -218,8 +218,8 @@ static reef_status check_size(const rfi_array *array, const char *name, size_t r
                         rfi_path_show(name), start + room, room, want);
     }
     if (want < room) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: byte %zu: %zu bytes follow the data", rfi_path_show(name),
-                        start + want, room - want);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: byte %zu: %zu byte%s the data", rfi_path_show(name), start + want,
+                        room - want, room - want == 1 ? " follows" : "s follow");
     }
     return REEF_OK;
 }

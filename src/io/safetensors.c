@@ -306,8 +306,8 @@ static reef_status check_data(const rfi_safetensors *table, size_t room, const c
         assert(end <= room);
     }
     if (end != room) {
-        return rfi_fail(error, REEF_E_FORMAT, "%s: %zu bytes follow the data of the last tensor", rfi_path_show(file),
-                        room - end);
+        return rfi_fail(error, REEF_E_FORMAT, "%s: %zu byte%s the data of the last tensor", rfi_path_show(file),
+                        room - end, room - end == 1 ? " follows" : "s follow");
     }
     return REEF_OK;
 }

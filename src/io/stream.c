@@ -51,6 +51,7 @@ static reef_status look_at(rfi_reader *reader, reef_error *error)
     reader->device = about.st_dev;
     reader->inode = about.st_ino;
     reader->modified = about.st_mtim;
+    reader->changed = about.st_ctim;
     return REEF_OK;
 }
 
@@ -68,6 +69,11 @@ reef_status rfi_reader_open(rfi_reader *reader, const char *path, reef_error *er
     return status;
 }
 
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
 reef_status rfi_reader_confirm(const rfi_reader *reader, reef_error *error)
 {
     struct stat place;
@@ -76,16 +82,16 @@ reef_status rfi_reader_confirm(const rfi_reader *reader, reef_error *error)
     if (status != REEF_OK) {
         return status;
     }
-    bool same = now.size == reader->size && now.modified.tv_sec == reader->modified.tv_sec &&
-                now.modified.tv_nsec == reader->modified.tv_nsec;
+    bool same = now.size == reader->size && is_same_time(&now.modified, &reader->modified) &&
+                is_same_time(&now.changed, &reader->changed);
     bool removed = stat(reader->path, &place) != 0;
     bool there = !removed && place.st_dev == reader->device && place.st_ino == reader->inode;
     return same && there ? REEF_OK
                          : rfi_fail(error, REEF_E_FILE, "%s: the file was %s while it was being read",
                                     rfi_path_show(reader->path),
-                                    !same     ? "changed"
-                                    : removed ? "removed"
-                                              : "replaced");
+                                    removed  ? "removed"
+                                    : !there ? "replaced" /* which changes the time of the one that is open, too */
+                                             : "changed");
 }
 
 reef_status rfi_reader_get(const rfi_reader *reader, size_t offset, void *bytes, size_t size, reef_error *error)
@@ -157,15 +163,23 @@ static int open_temporary(const rfi_target *target, mode_t fresh, char *name, si
     return -1;
 }
 
+int rfi_open_folder_of(const char *path)
+{
+    char folder[RFI_PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) + 1 : 1;
+    if (snprintf(folder, sizeof folder, "%.*s", length, slash ? path : ".") >= (int)sizeof folder) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+}
+
 /* The rename itself reaches the disk only with its folder. A file system that cannot flush folders is no reason to fail:
  * the file is complete either way. */
-void rfi_flush_folder_of(char *name)
+void rfi_flush_folder_of(const char *path)
 {
-    char *slash = strrchr(name, '/');
-    if (slash) {
-        slash[slash == name ? 1 : 0] = '\0';
-    }
-    int folder = open(slash ? name : ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    int folder = rfi_open_folder_of(path);
     if (folder >= 0) {
         (void)fsync(folder);
         (void)close(folder);

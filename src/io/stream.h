@@ -19,6 +19,7 @@ typedef struct rfi_reader {
     dev_t device;
     ino_t inode;
     struct timespec modified;
+    struct timespec changed; /* whoever writes can set the time above back, but not this one */
 } rfi_reader;
 
 /* Folders, devices and pipes are refused (and never waited for). On failure the reader is closed. */
@@ -58,8 +59,10 @@ reef_status rfi_writer_commit(rfi_writer *writer, reef_error *error);
 reef_status rfi_writer_commit_new(rfi_writer *writer, reef_error *error);
 /* What was put reaches the disk. */
 reef_status rfi_writer_flush(const rfi_writer *writer, reef_error *error);
-/* What was renamed to this name, or made, reaches the disk under it. The text is cut. */
-void rfi_flush_folder_of(char *name);
+/* What was renamed to this name, or made, reaches the disk under it. */
+void rfi_flush_folder_of(const char *path);
+/* A descriptor of the folder that a path is in, or -1 with errno set. */
+int rfi_open_folder_of(const char *path);
 /* Removes the temporary file; accepts a closed writer. */
 void rfi_writer_abandon(rfi_writer *writer);
 

@@ -127,10 +127,10 @@ static reef_status fail_missing(const rfi_model *model, const rfi_model *referen
                               : fail_prefix(reference, model, theirs_only, error);
     }
     bool shards = is_shard_name(model->path) && is_shard_name(reference->path);
-    return rfi_fail(error, REEF_E_FORMAT, "%s: %s the tensor '%s'; %s %s%s", rfi_path_show(model->path),
-                    mine ? "has" : "lacks", rfi_shown(alone->name, shown), rfi_path_show(reference->path),
-                    mine ? "lacks it" : "has it",
-                    shards ? "; for a model in shards give the folder that they are in" : "");
+    return rfi_fail(
+        error, REEF_E_FORMAT, "%s: %s the tensor '%s'; %s %s%s", rfi_path_show(model->path), mine ? "has" : "lacks",
+        rfi_shown(alone->name, shown), rfi_path_show(reference->path), mine ? "lacks it" : "has it",
+        shards ? "; for a model in shards give the folder that they are in" : "; --common merges what all files have");
 }
 
 static reef_status compare_format(const rfi_model *model, const rfi_model *reference, reef_error *error)

@@ -356,6 +356,9 @@ reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
     if (status == REEF_OK) {
         status = run_attempts(merge, report, error);
     }
+    if (status == REEF_OK) {
+        rfi_pairs_warn_of_error(merge);
+    }
     merge->plan = NULL;
     for (ptrdiff_t i = 0; i < RFI_PLANS; i++) {
         reef_plan_destroy(&merge->plans[i].plan);

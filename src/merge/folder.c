@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char file_end[] = ".safetensors";
@@ -161,14 +162,20 @@ static reef_status make_shards(const reef_context *context, rfi_model *model, pt
     return REEF_OK;
 }
 
+static bool is_link(const char *path)
+{
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+}
+
 static reef_status open_shards(const reef_context *context, rfi_model *model, const rfi_slice *files, reef_error *error)
 {
     for (ptrdiff_t i = 0; i < model->shard_count; i++) {
         rfi_shard *shard = &model->shards[i];
         reef_status status = rfi_path_join(context, model->path, files[i], &shard->path, error);
-        if (status == REEF_OK && access(shard->path, F_OK) != 0 && errno == ENOENT) {
-            return rfi_fail(error, REEF_E_FORMAT, "%s: is not there, but the index names it",
-                            rfi_path_show(shard->path));
+        if (status == REEF_OK && access(shard->path, F_OK) != 0 && (errno == ENOENT || errno == ELOOP)) {
+            return rfi_fail(error, REEF_E_FORMAT, "%s: is %s", rfi_path_show(shard->path),
+                            is_link(shard->path) ? "a link that leads nowhere" : "not there, but the index names it");
         }
         if (status == REEF_OK) {
             status = rfi_shard_open(context, shard, shard->path, error);
@@ -258,12 +265,16 @@ static reef_status open_index(const reef_context *context, rfi_model *model, con
 {
     rfi_file file;
     rfi_shards index = {0};
-    reef_status status = rfi_model_regular(path, error);
+    reef_error reason;
+    reef_status status = rfi_model_regular(path, &reason);
     if (status == REEF_OK) {
-        status = rfi_file_read(context, path, RFI_SHARDS_MAX, &file, error);
+        status = rfi_file_read(context, path, RFI_SHARDS_MAX, &file, &reason);
+    }
+    if (status == REEF_E_RANGE) { /* an index too large is as wrong as any content */
+        reason.status = REEF_E_FORMAT;
     }
     if (status != REEF_OK) {
-        return status;
+        return rfi_fail(error, reason.status, "%s", reason.text);
     }
     status = rfi_shards_read(context, file.bytes, file.size, path, &index, error);
     model->index_sum = rfi_hash_bytes(RFI_HASH_START, file.bytes, file.size);

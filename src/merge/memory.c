@@ -6,7 +6,8 @@
  *
  * Two merges at once with one memory would both begin with the same and one would be forgotten. So the file is locked (flock) as long as a merge
  * that began with it is under way; who has waited for the lock of a file that was replaced meanwhile takes the new one. The first merge has no
- * file to lock: it fails if there is one when it ends. */
+ * file to lock: it fails if there is one when it ends. Several first merges that end at once take turns by a lock of the folder, so that none puts
+ * its result in place and then finds that it may not put its memory there. */
 #include "merge/merge.h"
 
 #include "base/error.h"
@@ -112,10 +113,22 @@ static reef_status lock(rfi_merge *merge, reef_error *error)
                     rfi_path_show(path));
 }
 
-reef_status rfi_merge_check_memory(const rfi_merge *merge, reef_error *error)
+/* Waits until no other first merge is putting its files in place. Where folders cannot be locked, nobody is waited for. */
+static void take_turn(rfi_merge *merge)
+{
+    assert(merge->first && merge->memory_lock < 0);
+    merge->memory_lock = rfi_open_folder_of(merge->memory.target);
+    while (merge->memory_lock >= 0 && flock(merge->memory_lock, LOCK_EX) != 0 && errno == EINTR) {
+    }
+}
+
+reef_status rfi_merge_check_memory(rfi_merge *merge, reef_error *error)
 {
     struct stat about;
     const char *path = merge->options->state;
+    if (merge->first) {
+        take_turn(merge);
+    }
     bool lost = merge->first ? stat(path, &about) == 0 : merge->memory_lock >= 0 && !is_there(merge->memory_lock, path);
     return lost ? rfi_fail(error, REEF_E_FILE,
                            "%s: this memory was %s while the models were merged; run this merge again",

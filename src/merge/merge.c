@@ -143,7 +143,8 @@ static reef_status list_rows(rfi_merge *merge, reef_error *error)
     for (ptrdiff_t i = 0; i < merge->files; i++) {
         double weight = given ? given[i] : 1;
         if (!isfinite(weight) || weight < 0) {
-            return rfi_fail(error, REEF_E_WEIGHTS, "weight %td is %g; weights are finite and not negative", i, weight);
+            return rfi_fail(error, REEF_E_WEIGHTS, "the weight of %s is %g; weights are finite and not negative",
+                            rfi_path_show(merge->models[i].path), weight);
         }
         if (merge->fates[i].reason == REEF_MERGE_BAD) {
             rfi_model_close(merge->context, &merge->models[i]);

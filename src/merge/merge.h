@@ -79,7 +79,7 @@ typedef struct rfi_merge {
     int64_t *ids;                /* K, with a state */
     reef_state *state;           /* NULL: nothing is remembered */
     rfi_writer memory;           /* the new file of the state; name NULL: none */
-    int memory_lock;             /* the old one, open and locked; -1: none */
+    int memory_lock;             /* the old one, open and locked; at the end of a first merge the folder; -1: none */
     bool first;                  /* there was no file of the state */
 
     const rfi_model *reference; /* whose format, shards and small files the output has */
@@ -180,7 +180,7 @@ void rfi_merge_warn_of_integers(const rfi_merge *merge);
 reef_status rfi_merge_recall(rfi_merge *merge, reef_error *error);
 reef_status rfi_merge_remember(rfi_merge *merge, reef_error *error);
 /* A failure if the file of the state is not the one that this merge began with; and the end of its lock. */
-reef_status rfi_merge_check_memory(const rfi_merge *merge, reef_error *error);
+reef_status rfi_merge_check_memory(rfi_merge *merge, reef_error *error);
 void rfi_merge_unlock_memory(rfi_merge *merge);
 /* floats.c */
 reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error);

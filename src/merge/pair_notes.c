@@ -101,6 +101,20 @@ static reef_status warn_of_scales(const rfi_merge *merge, reef_error *error)
     return REEF_OK;
 }
 
+/* Sites whose products have little in common: their aggregate has a higher rank than theirs. */
+void rfi_pairs_warn_of_error(const rfi_merge *merge)
+{
+    char text[300];
+    static const double much = 0.5;
+    if (merge->report.pair_error > much && merge->options->note) {
+        (void)snprintf(text, sizeof text,
+                       "warning: the new factors miss %.0f %% of the aggregated products, which need a higher rank; "
+                       "merge each adapter into its base (merge_and_unload) and merge the full models instead",
+                       100 * merge->report.pair_error);
+        merge->options->note(merge->options->user, text);
+    }
+}
+
 reef_status rfi_pairs_warn(const rfi_merge *merge, reef_error *error)
 {
     warn_of_others(merge);

@@ -45,6 +45,8 @@ reef_status rfi_pair_write(struct rfi_merge *merge, struct rfi_block *block, ptr
 
 /* pair_notes.c: what is told of adapters. */
 reef_status rfi_pairs_warn(const struct rfi_merge *merge, reef_error *error);
+/* If the new factors lack much of the aggregated products. */
+void rfi_pairs_warn_of_error(const struct rfi_merge *merge);
 /* Where a word stands in a name, with no small letter after it (lora_alpha is no lora_a); -1: nowhere. */
 ptrdiff_t rfi_find_word(rfi_slice name, const char *word);
 /* True for the names of factors A. */

@@ -205,6 +205,14 @@ reef aggregate: warning: b.st, d.st have the same content: one model with 2 vote
             [ ! -e out.st ]
         done
     done
+    ln -s loop loop
+    for option in trust trust-tensors state; do
+        run -1 --separate-stderr "$REEF" aggregate --rule mref ?.st -o out.st "--$option" ""
+        [[ "$stderr" == "reef aggregate: : cannot write: No such file or directory" ]]
+        run -1 --separate-stderr "$REEF" aggregate --rule mref ?.st -o out.st "--$option" loop
+        [[ "$stderr" == "reef aggregate: loop: cannot write: Too many levels of symbolic links" ]]
+    done
+    [ ! -e out.st ]
     run -1 --separate-stderr "$REEF" aggregate -q --rule mref ?.st -o out.st --state m.bin --trust /dev/full
     [[ "$stderr" == *"reef aggregate: the result and the memory are in place; only this table is missing" ]]
     run -1 --separate-stderr "$REEF" aggregate -q ?.st -o out.st --trust-tensors /dev/full
@@ -215,7 +223,8 @@ reef aggregate: warning: b.st, d.st have the same content: one model with 2 vote
     five
     local -a wrong=("" "1.st" "-o out.st" "--rule nonsense 1.st -o out.st" "--nan maybe 1.st -o out.st"
         "--weights 1 1.st 2.st -o out.st" "--weights 1,2,3 1.st 2.st -o out.st" "--weights a,b 1.st 2.st -o out.st"
-        "--rule mref --state m.bin 1.st 2.st -o -" "--rule mref --state m.bin 1.st 2.st -o /dev/null"
+        "--weights 1,-1 1.st 2.st -o out.st" "--weights 1,nan 1.st 2.st -o out.st" "--weights 0,0 1.st 2.st -o out.st"
+        "--rule ref --state m.bin 1.st 2.st -o out.st" "--rule mref --state m.bin 1.st 2.st -o -" "--rule mref --state m.bin 1.st 2.st -o /dev/null"
         "--integers mean 1.st -o out.st" "--threads 0 1.st -o out.st" "--memory x 1.st -o out.st" "--what 1.st -o out.st")
     for line in "${wrong[@]}"; do
         # shellcheck disable=SC2086 # words
@@ -266,12 +275,20 @@ PY
     cat ./*.st | sha256sum >before
     local -a wrong=("?.st -o 1.st" "?.st -o ./1.st" "?.st -o sub/link.st" "?.st -o hard.st" "?.st none.st -o 5.st"
         "?.st -o out.st --trust 1.st" "?.st -o out.st --trust sub/link.st" "?.st -o out.st --trust out.st"
-        "?.st -o out.st --trust sub/../out.st" "?.st -o - --trust -" "--trust ?.st -o out.st")
+        "?.st -o out.st --trust sub/../out.st" "?.st -o - --trust -" "--trust ?.st -o out.st"
+        "?.st -o out.st --trust-tensors out.st" "?.st -o out.st --trust-tensors sub/../out.st" "?.st -o - --trust-tensors -"
+        "?.st -o out.st --trust t.csv --trust-tensors ./t.csv" "?.st -o out.st --trust - --trust-tensors -"
+        "--rule mref ?.st -o out.st --state m.bin --trust m.bin" "--rule mref ?.st -o out.st --state m.bin --trust-tensors m.bin"
+        "--rule mref ?.st -o out.st --state out.st" "--rule mref ?.st -o out.st --state hard.st")
     for line in "${wrong[@]}"; do
         # shellcheck disable=SC2086 # words
         run -2 --separate-stderr "$REEF" aggregate $line
         [ -z "$output" ]
         [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    done
+    for option in trust trust-tensors; do
+        run -2 --separate-stderr "$REEF" aggregate ?.st -o out.st "--$option" hard.st
+        [[ "$stderr" == *"would replace an input: hard.st;"* ]]
     done
     [ "$(cat ./*.st | sha256sum)" = "$(cat before)" ]
     [ ! -e out.st ]
@@ -289,6 +306,26 @@ PY
     run -0 "$REEF" aggregate ?.st -o out.st --trust empty
     run -0 "$REEF" aggregate ?.st -o out.st --trust empty
     [ "$(wc -l <empty)" -eq 6 ]
+    # nor that of trust by tensor, which is no trust table either
+    for file in notes.txt empty; do
+        cp "$file" before
+        run -2 --separate-stderr "$REEF" aggregate ?.st -o new.st --trust-tensors "$file"
+        [[ "$stderr" == *"--trust-tensors would replace a file that is not such a table: $file"* ]]
+        cmp "$file" before
+        [ ! -e new.st ]
+    done
+}
+
+@test "a memory in the folder of the result would be in its way" {
+    five
+    mkdir out
+    for place in out/m.bin ./out/m.bin out/../out/m.bin; do
+        run -2 --separate-stderr "$REEF" aggregate --rule mref ?.st -o out/ --shard-size 1KB --state "$place"
+        [[ "$stderr" == *"--state needs a place outside of the result's folder, not $place"* ]]
+        [ -z "$(ls out)" ]
+    done
+    run -0 "$REEF" aggregate -q --rule mref ?.st -o out/ --shard-size 1KB --state m.bin --trust out/trust.csv
+    [ "$(ls out)" = $'model.safetensors\ntrust.csv' ]
 }
 
 @test "links stay, their targets are written, and modes are kept" {
@@ -327,6 +364,16 @@ PY
     [ -L stdout ]
     cmp heard out.st
     [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'reef-??????' -newer said)" ]
+}
+
+@test "a reader that goes away leaves no model behind in the folder for temporary files" {
+    mkdir temporary
+    large 1.st 4
+    large 2.st 4
+    TMPDIR=$PWD/temporary run -141 bash -o pipefail -c '"$REEF" aggregate -q --rule mean [12].st -o - 2>/dev/null | true'
+    [ -z "$(ls temporary)" ]
+    TMPDIR=$PWD/temporary "$REEF" aggregate -q --rule mean 1.st 2.st -o - 2>/dev/null | cmp - 1.st
+    [ -z "$(ls temporary)" ]
 }
 
 @test "the result goes into a pipe or device as it is" {

@@ -242,15 +242,37 @@ static void halves_are_the_widened_rows_rounded(void **state)
     }
 }
 
-enum { KINDS = 4, MIXED = 5000 };
-static const ptrdiff_t mixed_lengths[KINDS] = {MIXED, MIXED, MIXED, MIXED};
+enum { KINDS = 6, MIXED = 5000 };
+static const ptrdiff_t mixed_lengths[KINDS] = {MIXED, MIXED, MIXED, MIXED, MIXED, MIXED};
+
+static const rfi_type file_types[] = {RFI_F32, RFI_F64, RFI_F16, RFI_BF16, RFI_F8_E4M3, RFI_F8_E5M2};
+
+/* A result of a type is the one of double precision, rounded: with doubles to the bit; else float is what is computed with. */
+static void check_rounded(const char *spec, int kind, const void *out, const double *wanted, bool doubles)
+{
+    static const double tolerances[] = {1e-6, 1e-6, 0x1p-10, 0x1p-8, 0x1.01p-4, 0x1.01p-3};
+    rfi_type type = file_types[kind];
+    double least = rfi_type_size(type) == 1 ? 0x1p-10 : 0; /* half a step of the smallest numbers */
+    double *found = test_malloc(MIXED * sizeof *found);
+    unsigned char *rounded = test_malloc(MIXED * sizeof(double));
+    rfi_narrow_from_f64(type, wanted, MIXED, rounded);
+    rfi_widen_to_f64(type, out, MIXED, found);
+    for (ptrdiff_t m = 0; m < MIXED; m++) {
+        CHECK(fabs(found[m] - wanted[m]) <= tolerances[kind] * fabs(wanted[m]) + least, "%s: %g instead of %g", spec,
+              found[m], wanted[m]);
+    }
+    assert_true(!doubles || memcmp(out, rounded, MIXED * rfi_type_size(type)) == 0);
+    test_free(found);
+    test_free(rounded);
+}
 
 /* A model with a tensor of each type: the result is that of the widened model, rounded tensor by tensor. doubles: one of them is F64. */
 static void check_mixed(const char *spec, bool doubles)
 {
-    const int types[KINDS] = {REEF_FFI_BF16, doubles ? REEF_FFI_F64 : REEF_FFI_F32, REEF_FFI_F32, REEF_FFI_F16};
-    static const rfi_type file_types[] = {RFI_F32, RFI_F64, RFI_F16, RFI_BF16};
-    const int wide_types[KINDS] = {REEF_FFI_F64, REEF_FFI_F64, REEF_FFI_F64, REEF_FFI_F64};
+    const int types[KINDS] = {REEF_FFI_BF16,    doubles ? REEF_FFI_F64 : REEF_FFI_F32,
+                              REEF_FFI_F32,     REEF_FFI_F16,
+                              REEF_FFI_F8_E4M3, REEF_FFI_F8_E5M2};
+    const int wide_types[KINDS] = {REEF_FFI_F64, REEF_FFI_F64, REEF_FFI_F64, REEF_FFI_F64, REEF_FFI_F64, REEF_FFI_F64};
     const void *data[KINDS * ROWS];
     const void *wide_data[KINDS * ROWS];
     void *out[KINDS];
@@ -283,22 +305,7 @@ static void check_mixed(const char *spec, bool doubles)
                                     NULL, text, sizeof text),
                      REEF_OK);
     for (ptrdiff_t s = 0; s < KINDS; s++) {
-        rfi_type type = file_types[types[s]];
-        double *found = test_malloc(MIXED * sizeof *found);
-        unsigned char *rounded = test_malloc(MIXED * sizeof(double));
-        const double *wanted = wide_out[s];
-        rfi_narrow_from_f64(type, wanted, MIXED, rounded);
-        rfi_widen_to_f64(type, out[s], MIXED, found);
-        for (ptrdiff_t m = 0; m < MIXED; m++) { /* with doubles to the bit; else float is what is computed with */
-            double error = fabs(found[m] - wanted[m]) / fabs(wanted[m]);
-            CHECK(error < (type == RFI_BF16  ? 0x1p-8
-                           : type == RFI_F16 ? 0x1p-10
-                                             : 1e-6),
-                  "%s: %g instead of %g", spec, found[m], wanted[m]);
-        }
-        assert_true(!doubles || memcmp(out[s], rounded, MIXED * rfi_type_size(type)) == 0);
-        test_free(found);
-        test_free(rounded);
+        check_rounded(spec, types[s], out[s], wide_out[s], doubles);
         test_free(out[s]);
         test_free(wide_out[s]);
     }
@@ -555,7 +562,7 @@ static void bad_arguments_are_told(void **state)
         int type;
         const char *says;
     } bad[] = {{2, 1, 0, "is NULL"},       {0, 1, 0, "at least one"}, {1, 0, 0, "at least one"},
-               {1, -1, 0, "at least one"}, {1, 1, 4, "number type"},  {PTRDIFF_MAX, 2, 0, "at least one"}};
+               {1, -1, 0, "at least one"}, {1, 1, 6, "number type"},  {PTRDIFF_MAX, 2, 0, "at least one"}};
     for (ptrdiff_t i = 0; i < COUNT(bad); i++) {
         assert_int_equal(reef_ffi_apply(agg, bad[i].rows, bad[i].segments, &length, &bad[i].type, data, places, NULL,
                                         -1, 0, NULL, NULL, text, sizeof text),

@@ -226,7 +226,7 @@ static void malformed_headers(void **state)
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } x", 24, "something follows"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)", 24, "should end with }"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 23, "byte 92: the file ends after 23 of 24"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 25, "byte 93: 1 bytes follow the data"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 25, "byte 93: 1 byte follows the data"},
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(bad); i++) {

@@ -201,7 +201,7 @@ static const struct {
     {"{" ONE("x", F32("2", "0,8")) "," ONE("x", F32("2", "8,16")) "}", 16, "'x' appears twice"},
     {"{" ONE("x", F32("2", "0,8")) "," ONE("\\u0078", F32("2", "8,16")) "}", 16, "'x' appears twice"},
     {"{" ONE("x", F32("2", "0,8")) "}", 7, "reaches beyond the end"},
-    {"{" ONE("x", F32("2", "0,8")) "}", 9, "1 bytes follow"},
+    {"{" ONE("x", F32("2", "0,8")) "}", 9, "1 byte follows"},
     {"{}", 3, "3 bytes follow"},
     {"{" ONE("\\u005f_metadata__", F32("2", "0,8")) "}", 8, "kept for metadata"},
     {"{\"__metadata__\":1}", 0, "'__metadata__' should be"},

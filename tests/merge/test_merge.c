@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FILES = 7, TENSORS = 5, PATHS_MAX = 16 };
@@ -719,9 +720,22 @@ static void no_descriptors(void **state)
 /* What somebody does to a file while it is merged. */
 typedef struct meddling {
     const char *path;
-    char how; /* a: appends, t: changes the time, r: replaces, n: nothing */
+    char how; /* a: appends, t: changes the time, s: writes and sets the time back, r: replaces, n: nothing */
     bool done;
 } meddling;
+
+/* As somebody would who wants to be trusted for one model and heard with another. */
+static void write_secretly(const char *path)
+{
+    struct stat about;
+    const struct timespec tick = {.tv_nsec = 50 * 1000 * 1000}; /* longer than that of file times */
+    (void)nanosleep(&tick, NULL);
+    int file = open(path, O_RDWR);
+    assert_true(file >= 0 && fstat(file, &about) == 0);
+    assert_int_equal(pwrite(file, "x", 1, about.st_size - 1), 1);
+    assert_int_equal(futimens(file, (const struct timespec[]){about.st_atim, about.st_mtim}), 0);
+    assert_int_equal(close(file), 0);
+}
 
 static void meddle(void *user, double share)
 {
@@ -732,7 +746,9 @@ static void meddle(void *user, double share)
         return;
     }
     m->done = true;
-    if (m->how == 't') {
+    if (m->how == 's') {
+        write_secretly(m->path);
+    } else if (m->how == 't') {
         const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000}};
         assert_int_equal(utimensat(AT_FDCWD, m->path, times, 0), 0);
     } else if (m->how != 'n') {
@@ -751,6 +767,7 @@ static void files_that_change(void **state)
     } cases[] = {{'n', NULL},
                  {'a', "m1: the file was changed"},
                  {'t', "m1: the file was changed"},
+                 {'s', "m1: the file was changed"},
                  {'r', "m1: the file was replaced"}};
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(cases); i++) {

@@ -179,7 +179,7 @@ static void lengths_are_checked(void **state)
         reef_error error = {0};
         save(w.paths[2], 2, &(recipe){.mark = "same", .nan_at = 2, .extra = extra});
         assert_null(merge(&w, FILES, 1, &options, &error));
-        CHECK(error.status == REEF_E_FORMAT && strstr(error.text, extra < 0 ? "beyond the end" : "1 bytes follow"),
+        CHECK(error.status == REEF_E_FORMAT && strstr(error.text, extra < 0 ? "beyond the end" : "1 byte follows"),
               "%s", error.text);
     }
     scratch_close(&w.s);

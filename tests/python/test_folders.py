@@ -266,13 +266,25 @@ def test_what_is_refused(command, sites):
     refuse(command, sites, "is in another file than it says")
     index.write_text(good.replace("model-00003", "model-00009"))
     refuse(command, sites, "is not there, but the index names it")
+    with open(index, "wb") as file:
+        file.truncate(100_000_001)
+    refuse(command, sites, "at most 100000000 are supported")
     index.write_text(good)
+    shard = sites / "site2" / "model-00002-of-00003.safetensors"
+    shard.rename(sites / "kept")
+    for target in (shard.name, "nowhere"):
+        shard.symlink_to(target)
+        refuse(command, sites, f"{shard.name}: is a link that leads nowhere")
+        done = merge(command, "-q", *(sites / f"site{number}" for number in range(3)), "-o", sites / f"without_{target}", "--drop-bad")
+        assert done.returncode == 0, done.stderr  # one site cannot keep all others from being merged
+        shard.unlink()
+    (sites / "kept").rename(shard)
     (sites / "full").mkdir()
     (sites / "full" / "precious").write_text("x")
     refuse(command, sites, "that is not empty", code=1, out="full")
-    refuse(command, sites, "is an input", code=1, out="site1/model.safetensors")
+    refuse(command, sites, "is an input", code=2, out="site1/model.safetensors")
     save_folder(sites / "base", make_model(9), [["embed", "layer.0.w", "layer.1.w", "steps"]])
-    refuse(command, sites, "is an input", "--base", sites / "base", code=1, out="base/model.safetensors")
+    refuse(command, sites, "is an input", "--base", sites / "base", code=2, out="base/model.safetensors")
     (sites / "empty").mkdir()
     done = merge(command, "-q", sites / "site0", sites / "empty", "-o", sites / "out")
     assert done.returncode == 3 and "is a folder without a .safetensors file" in done.stderr

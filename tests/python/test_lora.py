@@ -169,9 +169,9 @@ def test_nan_and_overflow(command, tmp_path):
 def test_what_is_refused(command, tmp_path):
     pairs, _ = make_pairs(3)
 
-    def refuse(models, says, *options):
+    def refuse(models, says, *options, code=3):
         done = merge(command, *options, *write(tmp_path, models), "-o", tmp_path / "out")
-        assert done.returncode in (1, 3) and says in done.stderr, done.stderr
+        assert done.returncode == code and says in done.stderr, done.stderr
         assert not (tmp_path / "out").exists()
 
     for gone in ["q.lora_A.weight", "q.lora_B.weight"]:
@@ -189,7 +189,7 @@ def test_what_is_refused(command, tmp_path):
     refuse([{f"q.lora_{x}.lora_{y}": square for x in "AB" for y in "AB"}] * 3, "belongs to a third factor")
     models = name_pairs(pairs)
     save(tmp_path / "base", models[0])
-    refuse(models, "differences already", "--base", tmp_path / "base")
+    refuse(models, "differences already", "--base", tmp_path / "base", code=2)
     uneven = name_pairs(make_pairs(5)[0])
     del uneven[3]["q.lora_A.weight"]
     refuse(uneven, "a file has only one of the two", "--ignore-missing")
@@ -259,5 +259,13 @@ def test_what_a_person_should_know(command, tmp_path):
     said = merge(command, *write(tmp_path, models), "-o", tmp_path / "out").stderr
     assert said.startswith("reef aggregate: warning: the files differ in 'q.alpha': products are aggregated as if all had the same scale")
     assert merge(command, "-w", "1,1,0", *write(tmp_path, models), "-o", tmp_path / "out").stderr == ""
+    rng = np.random.default_rng(3)  # products that have nothing in common
+    strangers = [(rng.normal(size=(ROWS, RANK)).astype("f4"), rng.normal(size=(RANK, COLUMNS)).astype("f4")) for _ in range(5)]
+    done = merge(command, "--json", "-r", "mean", *write(tmp_path, name_pairs(strangers)), "-o", tmp_path / "out")
+    wrong = json.loads(done.stdout)["lora"]["error"]
+    mean = np.mean([b.astype(float) @ a for b, a in strangers], 0)
+    assert wrong > 0.5 and abs(wrong - far(product(load(tmp_path / "out")), mean)) < 1e-3
+    assert done.stderr == (f"reef aggregate: warning: the new factors miss {100 * wrong:.0f} % of the aggregated products, which need a higher rank; merge "
+                           "each adapter into its base (merge_and_unload) and merge the full models instead\n")
     models = [{"q.hada_w1_a": np.ones((2, 2), "f4") * number} for number in range(3)]
     assert "factors of LoHa or LoKr" in merge(command, *write(tmp_path, models), "-o", tmp_path / "out").stderr

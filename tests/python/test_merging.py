@@ -13,8 +13,8 @@ import pytest
 import reef
 from conftest import need
 
-NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "bool": "BOOL", "int8": "I8", "uint8": "U8",
-         "int16": "I16", "uint16": "U16", "int32": "I32", "int64": "I64", "uint64": "U64"}
+NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+         "bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "int64": "I64", "uint64": "U64"}
 MIXERS = ["nnm | median", "bucketing | ref", "clip | mean", "arc | trimmed", "nnm | vref"]
 RULES = [name for name, kind in reef.rules().items() if not kind.is_mixer] + MIXERS + ["vref:block=segment"]
 TYPES = [("float32",), ("float64",), ("float16",), ("float32", "float16"), ("float64", "float32", "float16")]
@@ -32,7 +32,7 @@ def raw(value):
     """Name of the type in safetensors, shape, bytes."""
     if hasattr(value, "data_ptr"):
         name = str(value.dtype).removeprefix("torch.")
-        return NAMES[name], tuple(value.shape), (value.view(need("torch").int16) if name == "bfloat16" else value).numpy().tobytes()
+        return NAMES[name], tuple(value.shape), value.reshape(-1).view(need("torch").uint8).numpy().tobytes()
     return NAMES[value.dtype.name], value.shape, value.tobytes()
 
 
@@ -144,6 +144,25 @@ def test_state_dicts(command, tmp_path, rng, rule):
         made.append(state)
     made[4]["1.weight"] *= float("nan")
     agree(command, tmp_path, made, rule)
+
+
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("rule", ["mean", "ref", "vref", "nnm | median", "krum"])
+def test_eight_bits(command, tmp_path, rule, kind):
+    """With float32 beside them, and NaN; by themselves, among float64, and with types that differ and are converted."""
+    torch = need("torch")
+    made = []
+    for seed in range(9):
+        maker = torch.Generator().manual_seed(seed)
+        made.append({name: torch.randn(size, generator=maker).to(getattr(torch, kind)) for name, size in [("w", (70, 3)), ("long", 9001), ("none", 0)]})
+        made[-1]["norm"] = torch.randn(5, generator=maker)
+    made[4]["w"][0, 0] = float("nan")
+    agree(command, tmp_path, made, rule)
+    agree(command, tmp_path, [{"w": model["w"]} for model in made], rule)
+    agree(command, tmp_path, [{**model, "norm": model["norm"].double()} for model in made], rule)
+    mixed = [{"w": model["w"].float() if place % 2 else model["w"]} for place, model in enumerate(made)]
+    same = reef.aggregate([{"w": model["w"].float()} for model in mixed], rule)
+    assert torch.equal(reef.aggregate(mixed, rule, copy=True)["w"], same["w"])
 
 
 def test_bench(command, tmp_path):

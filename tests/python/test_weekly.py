@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import signal
@@ -88,8 +89,8 @@ def test_what_is_refused_leaves_everything_as_it_was(command, tmp_path):
         assert done.returncode == 3 and "memory.bin" in done.stderr and done.stderr.count("\n") == 1, (len(content), done.stderr)
         assert memory.read_bytes() == content and out.read_text() == "precious"
     memory.write_bytes(good)
-    for options, code, says in [(["--rule", "ref"], 1, "remembers no senders"), (["--per-tensor"], 1, "whole models"), (["--ids", "a,b"], 2, "--ids"),
-                                (["--ids", ",".join(["a"] * len(paths))], 1, "two models have the id 'a'")]:
+    for options, code, says in [(["--rule", "ref"], 2, "remembers no senders"), (["--per-tensor"], 2, "whole models"), (["--ids", "a,b"], 2, "--ids"),
+                                (["--ids", ",".join(["a"] * len(paths))], 2, "two models have the id 'a'")]:
         done = run(command, "--rule", "mref:seed=5", "--state", memory, *options, *paths, "-o", out)
         assert done.returncode == code and says in done.stderr, done.stderr
         assert memory.read_bytes() == good and out.read_text() == "precious"
@@ -192,6 +193,48 @@ def test_one_merge_at_a_time_has_a_memory(command, tmp_path):
     _, said = process.communicate()
     assert process.returncode == 1 and "was replaced or removed" in said and not memory.exists() and not (tmp_path / "c").exists()
     assert not list(tmp_path.glob("*.tmp"))
+
+
+def end_of_first_merge(command, folder, out, then, *options):
+    """A first merge that is held at its end, by the lock that another first merge would have, until `then` has been done: its exit code and message."""
+    paths = [folder / f"{name}.safetensors" for name in ("a", "b", "c")]
+    for path in paths:
+        save(path, {"w": np.arange(4, dtype=np.float32)})
+    lock = os.open(folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    process = subprocess.Popen([command, "aggregate", "-q", "--rule", "mref", "--state", folder / "memory.bin", *options, *paths, "-o", out],
+                               stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(folder.glob("memory.bin.*.tmp")):
+        time.sleep(0.001)
+    time.sleep(0.3)
+    assert process.poll() is None and not (folder / "memory.bin").exists()
+    then()
+    os.close(lock)
+    _, said = process.communicate()
+    assert not list(folder.glob("*.tmp"))
+    return process.returncode, said
+
+
+def test_first_merges_that_end_at_once_take_turns(command, tmp_path):
+    """Nobody's result is put in place before it is sure that the memory can be, too."""
+    memory, out = tmp_path / "memory.bin", tmp_path / "out"
+
+    def other():
+        assert not out.exists()
+        memory.write_text("the other's")
+
+    code, said = end_of_first_merge(command, tmp_path, out, other)
+    assert code == 1 and "this memory was made by another merge" in said
+    assert not out.exists() and memory.read_text() == "the other's"
+
+
+def test_a_result_that_finds_no_place_is_not_remembered(command, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    code, said = end_of_first_merge(command, tmp_path, out, lambda: (out / "notes").write_text("x"), "--shard-size", "1KB")
+    assert code == 1 and "cannot put the folder in its place" in said
+    assert not (tmp_path / "memory.bin").exists() and [path.name for path in out.iterdir()] == ["notes"]
+
 
 
 @pytest.mark.parametrize("rule", ["ref", "vref:block=segment", "median", "nnm:f=2 | trimmed"])
