@@ -30,8 +30,9 @@ static int way_of(const reef_plan *plan, const double *c, ptrdiff_t *first)
     if (parts == 1) {
         return c[*first] == 1 ? RFI_MIX_RAW : RFI_MIX_SCALED;
     }
+    bool few = plan->n_raw <= RFI_MEANS_ROWS && plan->n_mixed <= RFI_MEANS_ROWS;
     bool mean = equal && 2 * parts >= plan->n_raw && !(c[plan->n_raw] > 0);
-    return mean && plan->kernels->means && plan->n_raw <= RFI_MEANS_ROWS ? RFI_MIX_MEAN : RFI_MIX_SUM;
+    return few && mean && plan->kernels->means ? RFI_MIX_MEAN : RFI_MIX_SUM;
 }
 
 /* Marks the raw rows that are part of most means. */
@@ -82,7 +83,7 @@ static ptrdiff_t same_mean(const rfi_mixing *mixing)
 
 static void add_mean(const reef_plan *plan, rfi_mixing *mixing, ptrdiff_t k)
 {
-    mixing->mean[mixing->means++] = describe_mean(plan, k, mixing->changes + k * plan->rows);
+    mixing->mean[mixing->means++] = describe_mean(plan, k, mixing->changes + k * plan->n_raw);
     ptrdiff_t same = same_mean(mixing);
     if (same >= 0) {
         mixing->means--;
