@@ -85,9 +85,10 @@ typedef struct reef_span {
         *none;   /* n x count zeros to put a 1 in where a row has share 0, or NULL: not wanted; with share only */
     bool marked; /* set by the rule if it has filled in none */
     bool fair;   /* set by the rule if every row has its weight everywhere: the library then fills in share itself */
-    int64_t iterations;                 /* to add to */
-    int max_iterations;                 /* to raise */
-    int32_t *hard;                      /* count places to list coordinates in that `column` must do, ascending */
+    int64_t iterations; /* to add to */
+    int max_iterations; /* to raise */
+    int32_t *
+        hard; /* count places to list coordinates in that `column` must do, ascending; ~m: only for the report, the result is there */
     void *scratch;                      /* 7 n x 64 bytes, 64-byte aligned */
     const struct reef_kernels *kernels; /* the library's own vector code */
 } reef_span;
@@ -267,7 +268,8 @@ typedef struct reef_rule {
     /* Result of one coordinate; share receives the n effective weights (>= 0, sum 1). */
     double (*column)(const void *params, const reef_column *column, double *share, reef_effort *effort);
     /* Optional fast path beside column: does what it can and returns how many coordinates it listed as hard (in those, values that are not
-     * finite among them, it must leave share and rejected alone); -1: nothing done, use column throughout. */
+     * finite among them, it must leave share and rejected alone); -1: nothing done, use column throughout. In which of them `column` makes the
+     * result must not depend on whether a report is wanted. */
     ptrdiff_t (*span)(const void *params, reef_span *span);
     /* Optional, for weigh: a number that depends on the parameters and the size (of points) alone and is worth keeping between
      * aggregations. */
