@@ -87,8 +87,9 @@ typedef struct reef_span {
     bool fair; /* set by the rule if every row has its own weight everywhere; the library then fills in share itself */
     int64_t iterations; /* to add to */
     int max_iterations; /* to raise */
-    int32_t *hard;      /* room for `count` coordinates that `column` must do, listed in ascending order */
-    void *scratch;      /* 7 n x 64 bytes, 64-byte aligned */
+    int32_t *
+        hard; /* room for `count` coordinates that `column` must do, in ascending order; ~m: for the report only, out[m] is done */
+    void *scratch;                      /* 7 n x 64 bytes, 64-byte aligned */
     const struct reef_kernels *kernels; /* the library's own vector code */
 } reef_span;
 
@@ -267,7 +268,8 @@ typedef struct reef_rule {
     /* Result of one coordinate; share receives the n effective weights (>= 0, sum 1). */
     double (*column)(const void *params, const reef_column *column, double *share, reef_effort *effort);
     /* Optional fast path besides column: does what it can and returns how many coordinates it listed as hard. For those, which include all with
-     * values that are not finite, it must leave share and rejected alone. -1: nothing done, use column throughout. */
+     * values that are not finite, it must leave share and rejected alone. -1: nothing done, use column throughout. For which coordinates
+     * `column` makes the result must not depend on whether a report is wanted. */
     ptrdiff_t (*span)(const void *params, reef_span *span);
     /* Optional, for weigh: a number that depends only on the parameters and the size (of points) and is worth keeping between
      * aggregations. */

@@ -18,8 +18,8 @@ static reef_status finish_one(const rfi_combining *j, ptrdiff_t m, bool silent)
     return rfi_combine_columns(&one, m, m + 1);
 }
 
-/* What a kernel has left: the hard coordinates, and the report if it gave none. The result does not depend on whether a report is
- * wanted. */
+/* What a kernel has left: the hard coordinates (~t: only its report), and the report if it gave none. The result does not depend on whether
+ * a report is wanted: the scalar rule's may differ in the last bit. */
 static reef_status finish_span(const rfi_combining *j, ptrdiff_t from, ptrdiff_t count, ptrdiff_t hard, bool reported)
 {
     assert(hard >= 0 && hard <= count && count <= RFI_SPAN_MAX);
@@ -29,16 +29,19 @@ static reef_status finish_span(const rfi_combining *j, ptrdiff_t from, ptrdiff_t
     reef_status status = REEF_OK;
     ptrdiff_t next = 0;
     while (status == REEF_OK && next < hard && !report_all && !plan->keeps_centre) {
-        status = finish_one(j, from + list[next++], false);
+        int32_t t = list[next++];
+        bool silent = t < 0;
+        status = finish_one(j, from + (silent ? ~t : t), silent);
     }
     for (ptrdiff_t t = 0; status == REEF_OK && (report_all || plan->keeps_centre) && t < count; t++) {
         bool is_hard = next < hard && list[next] == t;
-        next += is_hard;
+        bool untold = next < hard && ~list[next] == t;
+        next += is_hard || untold;
         if (!is_hard && plan->keeps_centre) {
             double value = rfi_load(plan->dtype, j->out, from + t - j->m0);
             rfi_state_propose(plan->input.state, j->segment, from + t, value);
         }
-        if (is_hard || report_all) {
+        if (is_hard || untold || report_all) {
             status = finish_one(j, from + t, !is_hard);
         }
     }

@@ -130,17 +130,35 @@ static bool gram_double(reef_plan *plan, rfi_worker *worker, const gram_piece *p
     return true;
 }
 
+/* Whether two points with these squared lengths and this product are close. */
+static inline bool is_close(double one, double other, double product)
+{
+    double both = one + other;
+    return both - 2 * product < CLOSE * both;
+}
+
+/* Whether point p is close to one before it; row: its products with them. Without a branch, so that compilers make vectors of it. */
+static bool any_close(const double *square, const double *row, ptrdiff_t p)
+{
+    int64_t found = 0;
+    for (ptrdiff_t q = 0; q < p; q++) {
+        found |= is_close(square[p], square[q], row[q]);
+    }
+    return found;
+}
+
 /* Lists the points that are close to another, or so near the centre that products may have been lost. */
 static ptrdiff_t list_close(rfi_worker *worker, ptrdiff_t points)
 {
-    const double *sum = worker->single_sums;
+    double *square = worker->centred; /* not in use now */
     bool *close = worker->close;
     for (ptrdiff_t p = 0; p < points; p++) {
-        const double *row = sum + p * (p + 1) / 2;
+        const double *row = worker->single_sums + p * (p + 1) / 2;
+        square[p] = row[p];
         close[p] = row[p] < LEAST_SQUARE;
-        for (ptrdiff_t q = 0; q < p; q++) {
-            double both = row[p] + sum[q * (q + 3) / 2];
-            bool near = both - 2 * row[q] < CLOSE * both;
+        bool found = any_close(square, row, p);
+        for (ptrdiff_t q = 0; found && q < p; q++) {
+            bool near = is_close(square[p], square[q], row[q]);
             close[p] = close[p] || near;
             close[q] = close[q] || near;
         }

@@ -30,8 +30,9 @@ static int way_of(const reef_plan *plan, const double *c, ptrdiff_t *first)
     if (parts == 1) {
         return c[*first] == 1 ? RFI_MIX_RAW : RFI_MIX_SCALED;
     }
+    bool few = plan->n_raw <= RFI_MEANS_ROWS && plan->n_mixed <= RFI_MEANS_ROWS;
     bool mean = equal && 2 * parts >= plan->n_raw && !(c[plan->n_raw] > 0);
-    return mean && plan->kernels->means && plan->n_raw <= RFI_MEANS_ROWS ? RFI_MIX_MEAN : RFI_MIX_SUM;
+    return few && mean && plan->kernels->means ? RFI_MIX_MEAN : RFI_MIX_SUM;
 }
 
 /* Marks the raw rows that are part of most means. */
@@ -82,7 +83,7 @@ static ptrdiff_t same_mean(const rfi_mixing *mixing)
 
 static void add_mean(const reef_plan *plan, rfi_mixing *mixing, ptrdiff_t k)
 {
-    mixing->mean[mixing->means++] = describe_mean(plan, k, mixing->changes + k * plan->rows);
+    mixing->mean[mixing->means++] = describe_mean(plan, k, mixing->changes + k * plan->n_raw);
     ptrdiff_t same = same_mean(mixing);
     if (same >= 0) {
         mixing->means--;
@@ -267,24 +268,6 @@ static bool take_report(const reef_plan *plan, rfi_worker *w, const reef_span *s
     return true;
 }
 
-/* By the rule's kernel: the number of hard coordinates, or -1. *reported: a report is wanted, and after the call whether there is one. With
- * unequal weights some coordinates (ties) may be hard for their report alone; then there is none, since the scalar rule's result for
- * them could differ in its last bit, and the result does not depend on whether a report is wanted. */
-static ptrdiff_t solve_span(const reef_plan *plan, rfi_worker *w, reef_span *span, bool *reported)
-{
-    reef_span plain = *span;
-    if (*reported) {
-        want_report(w, plan->n_mixed, span->count, span);
-    }
-    ptrdiff_t hard = plan->rule->span(plan->params, span);
-    if (*reported && !span->equal && hard > 0) {
-        ptrdiff_t without = plan->rule->span(plan->params, &plain);
-        *reported = without == hard;
-        hard = without;
-    }
-    return hard;
-}
-
 ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const *rows, ptrdiff_t count,
                          const double *share, double tuned, double floor, void *out, bool *reported)
 {
@@ -311,7 +294,10 @@ ptrdiff_t rfi_span_mixed(const reef_plan *plan, rfi_worker *w, const void *const
         hard = rfi_span_chosen(plan, w, share, &span);
         *reported = false;
     } else if (usable) {
-        hard = solve_span(plan, w, &span, reported);
+        if (*reported) {
+            want_report(w, plan->n_mixed, count, &span);
+        }
+        hard = plan->rule->span(plan->params, &span);
     }
     rfi_flush_end(flush);
     *reported = *reported && hard >= 0 && take_report(plan, w, &span, count - hard);

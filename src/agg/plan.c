@@ -284,7 +284,8 @@ static void lay_out(reef_plan *plan, rfi_arena *arena, const reef_shape *shape)
     m->mixing.first = rfi_arena_take(arena, mixed, 1, sizeof(ptrdiff_t));
     m->mixing.core = rfi_arena_take(arena, mixed, 1, sizeof(bool));
     m->mixing.mean = rfi_arena_take(arena, mixed, 1, sizeof(rfi_mean));
-    m->mixing.changes = rfi_arena_take(arena, k <= RFI_MEANS_ROWS ? mixed : 0, k, sizeof(uint16_t));
+    ptrdiff_t changed = mixed < RFI_MEANS_ROWS ? mixed : RFI_MEANS_ROWS; /* of more rows so few may be in use */
+    m->mixing.changes = rfi_arena_take(arena, changed, changed, sizeof(uint16_t));
     m->matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));
     m->stage_matrix = rfi_arena_take(arena, piped ? k : 0, points, sizeof(double));
     m->next_matrix = rfi_arena_take(arena, piped ? k : 0, k + 1, sizeof(double));

@@ -55,7 +55,7 @@ typedef struct rfi_mixing {
     ptrdiff_t *first;  /* K: the first raw row that is part of it, or the mixed row that is the same */
     bool *core;        /* K: raw rows that most of the means have */
     rfi_mean *mean;    /* K */
-    uint16_t *changes; /* K x K, none for more than RFI_MEANS_ROWS rows */
+    uint16_t *changes; /* n_raw of each mean; for at most RFI_MEANS_ROWS rows in use */
     ptrdiff_t means;
 } rfi_mixing;
 

@@ -1,5 +1,6 @@
 /* Solving: from Gram sums to the mixing matrix of the pre-aggregators and the shares of the rule. K x K work only. */
 #include "agg/plan.h"
+#include "agg/rules/rules.h"
 #include "base/error.h"
 
 #include <assert.h>
@@ -17,15 +18,8 @@ static double residuals_apart(const reef_recall *recall, ptrdiff_t i, ptrdiff_t 
     return squared;
 }
 
-double reef_points_distance2(const reef_points *points, ptrdiff_t i, ptrdiff_t j)
+static inline double apart(const reef_points *points, ptrdiff_t i, ptrdiff_t j)
 {
-    assert(points);
-    if (i == j) {
-        return 0;
-    }
-    if (points->recall) {
-        return residuals_apart(points->recall, i, j);
-    }
     if (points->far[i] || points->far[j]) {
         return INFINITY;
     }
@@ -33,6 +27,27 @@ double reef_points_distance2(const reef_points *points, ptrdiff_t i, ptrdiff_t j
     ptrdiff_t count = points->count;
     double squared = g[i * count + i] + g[j * count + j] - 2 * g[i * count + j];
     return squared > 0 ? squared : 0;
+}
+
+double reef_points_distance2(const reef_points *points, ptrdiff_t i, ptrdiff_t j)
+{
+    assert(points);
+    if (i == j) {
+        return 0;
+    }
+    return points->recall ? residuals_apart(points->recall, i, j) : apart(points, i, j);
+}
+
+void rfi_points_apart(const reef_points *points, double *distance)
+{
+    ptrdiff_t n = points->n;
+    assert(!points->recall);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        distance[i * n + i] = 0;
+        for (ptrdiff_t j = 0; j < i; j++) {
+            distance[i * n + j] = distance[j * n + i] = apart(points, i, j);
+        }
+    }
 }
 
 void rfi_unpack(const double *packed, ptrdiff_t points, double *gram)

@@ -281,12 +281,50 @@ static void a_majority_of_ties(void **state)
     }
 }
 
+/* Scales next to the smallest normal number, and weights: kernels take the median there and leave only its report to the scalar rule, whose
+ * result may be another one. */
+static void tiny_scales(void **state)
+{
+    enum { N = 10, M = 60 };
+    static const double x[N] = {2.891, 2.547, 0.766, 1.617, 4.157, 0.344, 1.023, 0.344, 2.375, 3.578};
+    static const double weights[N] = {2, 1, 2, 1, 1, 1, 2, 2, 2, 1};
+    static const char *const specs[] = {"ref", "ref:nan=drop-coordinate", "huber", "tukey", "clip:c=1 | ref"};
+    static double rows[N][M], out[2][M];
+    reef_report *report = NULL;
+    reef_error error = {0};
+    const void *row[N];
+    (void)state;
+    CHECK(reef_report_create(NULL, &report, N, &error) == REEF_OK, "%s", error.text);
+    for (ptrdiff_t i = 0; i < 2 * COUNT(specs); i++) {
+        bool single = i % 2 == 0;
+        reef_agg *agg = make_agg(specs[i / 2]);
+        const reef_input input = {.rows = row, .weights = weights};
+        for (ptrdiff_t k = 0; k < (ptrdiff_t)N * M;
+             k++) { /* scales from the smallest normal number to some 30 times it */
+            double value = x[k / M] * (single ? (double)FLT_MIN : DBL_MIN) * (1 + 0.5 * (double)(k % M));
+            float narrow = (float)value;
+            row[k / M] = rows[k / M];
+            memcpy((char *)rows[k / M] + k % M * (single ? 4 : 8), single ? (void *)&narrow : (void *)&value,
+                   single ? 4 : 8);
+        }
+        for (int with = 0; with < 2; with++) {
+            reef_status status = reef_agg_apply(agg, &input, N, M, single ? REEF_F32 : REEF_F64, out[with],
+                                                with ? report : NULL, &error);
+            CHECK(status == REEF_OK, "%s: %s", specs[i / 2], error.text);
+        }
+        CHECK(memcmp(out[0], out[1], sizeof out[0]) == 0, "%s, float%d", specs[i / 2], single ? 32 : 64);
+        reef_agg_destroy(&agg);
+    }
+    reef_report_destroy(&report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_spec_survives), cmocka_unit_test(elementwise_rules_reach_the_top),
         cmocka_unit_test(one_huge_malicious),  cmocka_unit_test(far_rows_are_refused),
         cmocka_unit_test(far_from_the_origin), cmocka_unit_test(a_majority_of_ties),
+        cmocka_unit_test(tiny_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

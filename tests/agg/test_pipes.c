@@ -167,13 +167,53 @@ static void long_blocks(void **state)
     }
 }
 
+/* Rows of weight 0 change nothing, also where with them there are more rows than means are made of by kernels. */
+enum { MANY = 300, SHORT = 37 };
+
+static void run_many(const reef_agg *agg, ptrdiff_t n, const void *const *rows, const double *weights, float *out)
+{
+    reef_error error = {0};
+    const reef_input input = {.rows = rows, .weights = weights};
+    memset(out, 0, SHORT * sizeof *out);
+    CHECK(reef_agg_apply(agg, &input, n, SHORT, REEF_F32, out, NULL, &error) == REEF_OK, "%s", error.text);
+}
+
+static void many_rows(void **state)
+{
+    static const char *const specs[] = {"nnm:f=100 | median", "arc:f=1 | nnm:f=100 | median",
+                                        "nnm:f=100 | nnm:f=90 | ref"};
+    static float numbers[MANY][SHORT];
+    const void *rows[MANY], *left[MANY];
+    double weights[MANY];
+    float got[SHORT], want[SHORT];
+    ptrdiff_t n = 0;
+    uint32_t seed = 5;
+    (void)state;
+    for (ptrdiff_t l = 0; l < MANY; l++) {
+        for (ptrdiff_t m = 0; m < SHORT; m++) {
+            seed = seed * 1664525U + 1013904223U;
+            numbers[l][m] = (float)(seed >> 8) * 0x1p-24F;
+        }
+        rows[l] = numbers[l];
+        weights[l] = l % 5 > 0;
+        if (weights[l] > 0) {
+            left[n++] = rows[l];
+        }
+    }
+    for (ptrdiff_t i = 0; i < COUNT(specs); i++) {
+        reef_agg *agg = make_agg(specs[i]);
+        run_many(agg, MANY, rows, weights, got);
+        run_many(agg, n, left, NULL, want);
+        CHECK(memcmp(got, want, sizeof got) == 0, "%s", specs[i]);
+        reef_agg_destroy(&agg);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_stage),
-        cmocka_unit_test(two_stages),
-        cmocka_unit_test(choosing_rules),
-        cmocka_unit_test(long_blocks),
+        cmocka_unit_test(one_stage),   cmocka_unit_test(two_stages), cmocka_unit_test(choosing_rules),
+        cmocka_unit_test(long_blocks), cmocka_unit_test(many_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

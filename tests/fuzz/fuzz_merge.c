@@ -85,16 +85,23 @@ static size_t put_file(bytes *b, const model *m, unsigned char *file)
 static unsigned char files[FILES][FILE_MAX];
 static size_t sizes[FILES];
 
-static void write_files(bytes *b, const model *m, char paths[FILES][96], ptrdiff_t count)
+/* Returns whether all headers are those of the model: a file alone may well be of another one. */
+static bool write_files(bytes *b, const model *m, char paths[FILES][96], ptrdiff_t count)
 {
+    bool alike = true;
     for (ptrdiff_t f = 0; f < count; f++) {
         model own = *m;
         if (below(b, 8) == 0) {
             own = draw_model(b);
+            alike = false;
         }
         sizes[f] = put_file(b, &own, files[f]);
         if (below(b, 8) == 0) {
-            files[f][(size_t)(take(b) * 256U + take(b)) % sizes[f]] ^= take(b);
+            size_t at = (size_t)(take(b) * 256U + take(b)) % sizes[f];
+            uint64_t header = 0;
+            memcpy(&header, files[f], sizeof header);
+            files[f][at] ^= take(b);
+            alike = alike && at >= sizeof header + header;
         }
         if (below(b, 16) == 0) {
             sizes[f] -= (size_t)below(b, (ptrdiff_t)(sizes[f] < 255 ? sizes[f] : 255));
@@ -102,6 +109,7 @@ static void write_files(bytes *b, const model *m, char paths[FILES][96], ptrdiff
         (void)snprintf(paths[f], sizeof paths[f], "%s/%td.safetensors", folder, f);
         write_all(paths[f], files[f], sizes[f]);
     }
+    return alike;
 }
 
 static reef_status merge(reef_context *context, const reef_merge_options *options, char paths[FILES][96],
@@ -166,7 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t flags = take(&b);
     model m = draw_model(&b);
     ptrdiff_t count = 1 + below(&b, FILES);
-    write_files(&b, &m, paths, count);
+    bool alike = write_files(&b, &m, paths, count);
     reef_merge_options options = {.rule = rule, .per_tensor = flags & 1, .drop_bad = flags & 2, .no_trust = flags & 4};
     options.integers = flags & 8 ? REEF_MERGE_TRUSTED : REEF_MERGE_MAJORITY;
     reef_status status = merge(NULL, &options, paths, count, alone, &alone_size);
@@ -174,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(merge(context, &options, paths, count, shared, &shared_size) == status);
     CHECK(alone_size == shared_size && (status != REEF_OK || memcmp(alone, shared, (size_t)alone_size) == 0));
     bool plain = m.count == 1 && strcmp(m.tensors[0].type, "F32") == 0 && m.tensors[0].count > 0;
-    if (status == REEF_OK && plain && !options.drop_bad && strchr(rule, '|') == NULL) {
+    if (status == REEF_OK && plain && alike && !options.drop_bad && strchr(rule, '|') == NULL) {
         compare_with_memory(rule, &m, count, alone, alone_size);
     }
     return 0;

@@ -36,7 +36,7 @@ static ptrdiff_t best_row(const reef_points *points, const bool *in, ptrdiff_t r
         if (!in[l]) {
             continue;
         }
-        double score = rfi_krum_score(points, in, l, neighbours, points->work);
+        double score = rfi_krum_score(points, in, l, neighbours);
         if (chosen < 0 || score < best || (points->far[chosen] && !points->far[l])) {
             best = score;
             chosen = l;
@@ -58,6 +58,7 @@ static reef_status bulyan_weigh(const void *params, const reef_points *points, d
         in[l] = true;
         chosen[l] = false;
     }
+    rfi_krum_prepare(points);
     for (ptrdiff_t i = 0; i < n - 2 * points->f; i++) {
         ptrdiff_t l = best_row(points, in, n - i);
         in[l] = false;

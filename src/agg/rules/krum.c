@@ -34,14 +34,26 @@ ptrdiff_t rfi_krum_neighbours(ptrdiff_t n, ptrdiff_t f, int dialect)
     return wanted > 1 ? wanted : 1;
 }
 
-double rfi_krum_score(const reef_points *points, const bool *in, ptrdiff_t i, ptrdiff_t neighbours, double *spare)
+/* Room for them is behind the first 8 count numbers of scratch. */
+static inline double *distances_of(const reef_points *points)
 {
+    return points->work + 8 * points->count;
+}
+
+void rfi_krum_prepare(const reef_points *points)
+{
+    rfi_points_apart(points, distances_of(points));
+}
+
+double rfi_krum_score(const reef_points *points, const bool *in, ptrdiff_t i, ptrdiff_t neighbours)
+{
+    const double *distance = distances_of(points) + i * points->n;
+    double *spare = points->work;
     ptrdiff_t others = 0;
     double score = 0;
     for (ptrdiff_t j = 0; j < points->n; j++) {
-        if (in[j] && j != i) {
-            spare[others++] = reef_points_distance2(points, i, j);
-        }
+        spare[others] = distance[j]; /* never the last place if it does not count */
+        others += in[j] && j != i;
     }
     rfi_sort(spare, others);
     for (ptrdiff_t j = 0; j < others && j < neighbours; j++) {
@@ -67,6 +79,7 @@ static reef_status krum_weigh(const void *params, const reef_points *points, dou
                               reef_error *error)
 {
     const krum_params *p = params;
+    ptrdiff_t neighbours = rfi_krum_neighbours(points->n, points->f, p->dialect);
     bool *in = (bool *)points->index;
     double best = INFINITY;
     ptrdiff_t chosen = -1;
@@ -75,9 +88,9 @@ static reef_status krum_weigh(const void *params, const reef_points *points, dou
     for (ptrdiff_t l = 0; l < points->n; l++) {
         in[l] = true;
     }
+    rfi_krum_prepare(points);
     for (ptrdiff_t l = 0; l < points->n; l++) {
-        double score =
-            rfi_krum_score(points, in, l, rfi_krum_neighbours(points->n, points->f, p->dialect), points->work);
+        double score = rfi_krum_score(points, in, l, neighbours);
         if (chosen < 0 || score < best || (points->far[chosen] && !points->far[l])) {
             best = score;
             chosen = l;

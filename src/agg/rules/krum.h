@@ -10,9 +10,11 @@ typedef enum rfi_krum_dialect { RFI_KRUM_PAPER, RFI_KRUM_BYZFL, RFI_KRUM_FLOWER 
 /* How many nearest others a score sums: at least one (as far as there are others). */
 ptrdiff_t rfi_krum_neighbours(ptrdiff_t n, ptrdiff_t f, int dialect);
 
-/* Score of row i among the rows with in[l] true: sum of its `neighbours` smallest squared distances to others.
- * spare: points->n doubles. */
-double rfi_krum_score(const reef_points *points, const bool *in, ptrdiff_t i, ptrdiff_t neighbours, double *spare);
+/* Squared distances of all rows, into the scratch of the points: for the scores. */
+void rfi_krum_prepare(const reef_points *points);
+/* Score of row i among the rows with in[l] true: sum of its `neighbours` smallest squared distances to others. Overwrites the first n numbers
+ * of scratch. */
+double rfi_krum_score(const reef_points *points, const bool *in, ptrdiff_t i, ptrdiff_t neighbours);
 
 extern const char *const rfi_krum_dialects[];
 

@@ -52,8 +52,9 @@ static reef_status multikrum_weigh(const void *params, const reef_points *points
     for (ptrdiff_t l = 0; l < n; l++) {
         keep[l] = true;
     }
+    rfi_krum_prepare(points);
     for (ptrdiff_t l = 0; l < n; l++) {
-        score[l] = rfi_krum_score(points, keep, l, neighbours, points->work);
+        score[l] = rfi_krum_score(points, keep, l, neighbours);
     }
     rfi_argsort(score, n, order, order + n);
     for (ptrdiff_t i = kept; i < n; i++) {

@@ -46,6 +46,9 @@ double rfi_column_median(const reef_column *column, bool by_weight, rfi_median_k
 /* Midpoint of two values of the column, and shares of the rows that hold them. */
 double rfi_share_middle(const reef_column *column, double lower, double upper, double *share);
 
+/* Squared distances of all rows, n x n, from their Gram matrix: those of reef_points_distance2. */
+void rfi_points_apart(const reef_points *points, double *distance);
+
 /* Row l of a mixing matrix: x_l moved towards the origin, factor x_l + (1 - factor) 0. */
 void rfi_shorten(const reef_points *points, ptrdiff_t l, double factor, double *matrix);
 

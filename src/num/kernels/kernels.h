@@ -52,7 +52,8 @@ typedef struct rfi_span {
     ptrdiff_t count; /* coordinates, 1..RFI_SPAN_MAX */
     void *out;       /* count numbers */
     void *scratch;   /* RFI_SPAN_SCRATCH(n) bytes, 64-byte aligned */
-    int32_t *hard;   /* RFI_SPAN_MAX: coordinates left to the caller, ascending; out is unspecified there */
+    int32_t *
+        hard; /* RFI_SPAN_MAX: coordinates left to the caller, ascending; out is unspecified there, or as it should be at ~hard < 0 */
 } rfi_span;
 
 /* Sketches of residuals: groups of so many coordinates, each turned by some places and with a sign per coordinate. */

@@ -59,15 +59,14 @@ static __attribute__((noinline)) void redo_groups(mest_work *w, ptrdiff_t at, in
 static __attribute__((noinline)) mask set_aside(mest_work *w, const mest_lanes *q, const vec *column, ptrdiff_t at,
                                                 ptrdiff_t lanes)
 {
-    mask hard = q->hard;
-    mask dead = m_andnot(m_and(q->dead, m_first(lanes)), hard);
+    mask dead = m_andnot(m_and(q->dead, m_first(lanes)), q->hard);
     if (w->report->share && m_bits(dead) && w->span->weights) { /* ties share by weight */
-        hard = m_or(hard, dead);
+        mark_lanes(w->untold, at, dead);
     } else if (w->report->share && m_bits(dead)) {
         trust_dead(w, column, at, lanes, dead);
     }
-    mark_lanes(w, at, hard);
-    return m_or(hard, dead);
+    mark_lanes(w->hard, at, q->hard);
+    return m_or(q->hard, dead);
 }
 
 /* Groups of which not all lanes are done at the first try. From so many lanes on that are worth a second one, as there are groups, it is
@@ -273,6 +272,11 @@ static void solve_singly(mest_work *w, ptrdiff_t at)
 static ptrdiff_t NAME(mest)(const rfi_span *span, const rfi_kernel_mest *est, rfi_kernel_report *report)
 {
     mest_work w = work_of(span, est, report);
+    uint64_t untold[RFI_SPAN_MAX / 64];
+    if (span->weights && report->share) {
+        memset(untold, 0, sizeof untold);
+        w.untold = untold;
+    }
     bool smooth = est->family == RFI_KERNEL_TUKEY && est->max_iter >= NEWTON_STEPS;
     for (ptrdiff_t at = 0; !smooth && at < span->count; at += LANES) {
         solve_singly(&w, at);

@@ -26,6 +26,7 @@ typedef struct mest_work {
     bool tries_again; /* whether there is one */
     trust_sums trust;
     uint64_t hard[RFI_SPAN_MAX / 64]; /* a bit per coordinate, for the scalar rule */
+    uint64_t *untold; /* likewise, for its report alone: the result is there; with weights and a report */
 } mest_work;
 
 static mest_work work_of(const rfi_span *span, const rfi_kernel_mest *est, rfi_kernel_report *report)
@@ -66,9 +67,9 @@ KERNEL mask out_of_reach(const mest_lanes *q, vec least, vec greatest, const rfi
     return m_andnot(m_first(LANES), v_less(most, reach));
 }
 
-static void mark_hard(mest_work *w, ptrdiff_t coordinate)
+static void mark(uint64_t *marks, ptrdiff_t coordinate)
 {
-    w->hard[coordinate / 64] |= (uint64_t)1 << coordinate % 64;
+    marks[coordinate / 64] |= (uint64_t)1 << coordinate % 64;
 }
 
 /* The marks as a list in ascending order. */
@@ -76,17 +77,19 @@ static ptrdiff_t list_marks(const mest_work *w)
 {
     ptrdiff_t listed = 0;
     for (int i = 0; i < RFI_SPAN_MAX / 64; i++) {
-        for (uint64_t bits = w->hard[i]; bits; bits &= bits - 1) {
-            w->span->hard[listed++] = 64 * i + __builtin_ctzll(bits);
+        uint64_t untold = w->untold ? w->untold[i] : 0;
+        for (uint64_t bits = w->hard[i] | untold; bits; bits &= bits - 1) {
+            int32_t coordinate = 64 * i + __builtin_ctzll(bits);
+            w->span->hard[listed++] = bits & -bits & untold ? ~coordinate : coordinate;
         }
     }
     return listed;
 }
 
-static void mark_lanes(mest_work *w, ptrdiff_t at, mask hard)
+static void mark_lanes(uint64_t *marks, ptrdiff_t at, mask lanes)
 {
-    for (unsigned bits = m_bits(hard); bits; bits &= bits - 1) {
-        mark_hard(w, at + __builtin_ctz(bits));
+    for (unsigned bits = m_bits(lanes); bits; bits &= bits - 1) {
+        mark(marks, at + __builtin_ctz(bits));
     }
 }
 
@@ -190,7 +193,7 @@ static __attribute__((noinline)) void solve_waiting(mest_work *w)
         trust_waiting(w, some, &q, total, done);
     }
     for (unsigned bits = m_bits(hard); bits; bits &= bits - 1) {
-        mark_hard(w, some->coordinate[__builtin_ctz(bits)]);
+        mark(w->hard, some->coordinate[__builtin_ctz(bits)]);
     }
     some->count = 0;
 }
