@@ -128,6 +128,7 @@ typedef struct reef_swarm_options {
     double two_faced;  /* malicious agents add it to the models they send to every second broker; 0: they do not */
     double late;       /* share of the deadline for which malicious agents hold their models back */
     int stale;         /* rounds that a model may be old; -1: 1 */
+    bool seal;         /* models are encrypted for the neighbours: brokers see sizes and times */
     ptrdiff_t kills;   /* times that an agent is ended as kill -9 does, and started again */
     reef_tell *tell;   /* a line a second; NULL: none */
     void *user;        /* handed to tell */

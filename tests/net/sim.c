@@ -317,7 +317,7 @@ static void save_checkpoint(sim_world *world, sim_agent *agent)
     int at = agent->checkpoints < SIM_CHECKPOINTS ? agent->checkpoints++ : sim_below(world, SIM_CHECKPOINTS);
     agent->checkpoint[at].round = rfi_node_rounds(agent->node)->round;
     memcpy(agent->checkpoint[at].model, rfi_node_model(agent->node),
-           rfi_shape_bytes(&(rfi_shape){RFI_NUMBERS_F64, 2, 0, {0}, 0}));
+           rfi_shape_bytes(&(rfi_shape){RFI_NUMBERS_F64, 2, 0, {0}, 0, false}));
 }
 
 static void step_agent(sim_world *world, int k)
@@ -362,7 +362,7 @@ static void offer_model(sim_world *world, int k)
     if (rfi_node_rounds(agent->node)->phase != RFI_PHASE_READY) {
         return;
     }
-    memset(agent->phi, 0, rfi_shape_bytes(&(rfi_shape){RFI_NUMBERS_F64, SIM_SMALL, 0, {0}, 0}));
+    memset(agent->phi, 0, rfi_shape_bytes(&(rfi_shape){RFI_NUMBERS_F64, SIM_SMALL, 0, {0}, 0, false}));
     agent->phi[0] = 0.9 * *(const double *)rfi_node_model(agent->node) + sim_uniform(world);
     rfi_node_offer(agent->node, agent->phi, world->now);
 }
