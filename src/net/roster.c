@@ -348,7 +348,7 @@ ptrdiff_t rfi_roster_hearers(const rfi_roster *roster, ptrdiff_t agent, rfi_hear
     reef_csr csr = reef_graph_csr(roster->graph);
     ptrdiff_t count = 0;
     for (ptrdiff_t l = 0; l < csr.agents; l++) {
-        if (l != agent && reef_csr_find(&csr, l, agent) >= 0) {
+        if (l != agent && reef_csr_find(&csr, agent, l) >= 0) {
             if (hearers) {
                 bool made = rfi_hearer_make(&hearers[count], (uint32_t)l, roster->file->participants[l].identity);
                 assert(made); /* the run file was checked */
