@@ -390,9 +390,16 @@ static reef_status check_whole(const rfi_runfile *file, const char *source, reef
         return rfi_fail(error, REEF_E_FORMAT, "%s: model: {count: N} is missing", source);
     }
     reef_status status = check_unique(file, source, error);
-    status = status == REEF_OK ? check_observers(file, source, error) : status;
-    status = status == REEF_OK ? check_seal(file, source, error) : status;
-    return status == REEF_OK ? rfi_leaves_check(file, source, error) : status;
+    if (status == REEF_OK) {
+        status = check_observers(file, source, error);
+    }
+    if (status == REEF_OK) {
+        status = check_seal(file, source, error);
+    }
+    if (status == REEF_OK) {
+        status = rfi_leaves_check(file, source, error);
+    }
+    return status;
 }
 
 static reef_status read_tree(rfi_runfile *file, const char *source, reef_error *error)

@@ -59,6 +59,10 @@ lms=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffus
         same_bits --seal
         [ "$refused" = 0 ]
     done
+    experiment ref "${lms[@]}" # those who hear an agent are others than those it hears
+    sed -i 's/^graph: .*/graph: "erdos_renyi:p=0.7,directed=true"/; s/^weights: .*/weights: uniform/; s/^rounds: .*/rounds: 10/' trial.yaml
+    same_bits --seal
+    [ "$refused" = 0 ]
 }
 
 @test "cclip and krum: a swarm has the bits of a run" {

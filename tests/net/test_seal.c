@@ -363,7 +363,7 @@ static void a_box_that_does_not_open_refuses_the_model(void **state)
     boxes_of(d)[RFI_SEALED_BOX + 20] ^= 1;
     sign_payload(d);
     check_refused(d, RFI_SEAL);
-    assert_int_equal(take_frame(d), RFI_REPEAT);         /* and costs nothing more */
+    assert_int_equal(take_frame(d), RFI_REPEAT);        /* and costs nothing more */
     assert_int_equal(d->window->peers[1].claim, ROUND); /* it was signed all the same */
 }
 
