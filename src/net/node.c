@@ -26,11 +26,10 @@ struct rfi_node {
     unsigned char *fresh; /* room for a result */
     unsigned char *frame; /* of the own model: manifest, then the payload if it is inline */
     size_t frame_size;
-    unsigned char *
-        index; /* of the own model, with the head of a chunk message before it, and behind it the boxes if it is sealed */
-    size_t index_size;   /* without that head */
-    unsigned char *part; /* a chunk message */
-    unsigned char *sent; /* the chunks as they are sent: `own`, or the same sealed */
+    unsigned char *index; /* of the own model: the head of a chunk message, the hashes, and the boxes if it is sealed */
+    size_t index_size;    /* without that head */
+    unsigned char *part;  /* a chunk message */
+    unsigned char *sent;  /* the chunks as they are sent: `own`, or the same sealed */
     rfi_hearer *hearers;
     rfi_row *rows;
     bool published; /* frame is signed and was sent in this process */
