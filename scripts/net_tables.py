@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Tables of docs/network.md, by `reef swarm`:  net_tables.py REEF attacks|loss|pace [--rounds N] [--seed N] [--only NAME,NAME]
+"""Tables of docs/network.md, by `reef swarm`:  net_tables.py REEF attacks|loss|pace|seal [--rounds N] [--seed N] [--only NAME,NAME]
 
 attacks  every attack of the product over the wire: 20 agents that all hear each other, 6 (30 % of the weight) or 9 (45 %) of them malicious
 loss     what it costs that 30 % of the messages are lost, with and without models of earlier rounds in the quorum: softmax and mlp on
          digits, rules ref and mref
 pace     what `stale` costs and gains over time: seconds of a run and the error at its end, where 2, 10 and 30 % of the messages are lost
+seal     what sealing costs in processor time and bytes: swarms with and without it in turn, the least of five each
 
 A line is printed as soon as it is known. Reports and asserts nothing.
 """
-import argparse, csv, math, re, subprocess, sys, tempfile
+import argparse, csv, math, re, resource, subprocess, sys, tempfile
 from pathlib import Path
 
 LMS = {"problem": "{kind: lms, dimension: 10, noise: 0.01}", "strategy": "{kind: diffusion, mu: 0.1}"}
@@ -113,16 +114,38 @@ def pace(reef, rounds, seed, only):
             print(f"| {kind}, {100 * drop:.0f} % | " + " | ".join(cells) + " |", flush=True)
 
 
+def seal(reef, rounds, seed, only):
+    print("| agents | neighbours | numbers | CPU per agent and round | sealed | more |")
+    print("|---" * 6 + "|", flush=True)
+    for agents, graph, degree, numbers in ((16, "ring:k=2", 4, 1000), (16, "complete", 15, 1000), (4, "complete", 3, 1000000)):
+        if only and str(numbers) not in only:
+            continue
+        rounds_now = rounds if numbers <= 1000 else max(2, rounds // 20)
+        settings = {"problem": "{kind: lms, dimension: %d, noise: 0.01}" % numbers, "strategy": "{kind: diffusion, mu: 1e-9}", "agents": agents,
+                    "graph": graph, "weights": "metropolis", "rule": "mean", "rounds": rounds_now, "every": rounds_now, "seed": seed}
+        least = [math.inf, math.inf]
+        for _ in range(5):
+            for sealed in (0, 1):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                row, why = play(reef, settings, ["--seal"] if sealed else [])
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                least[sealed] = min(least[sealed], 1e3 * used / agents / rounds_now) if row else math.nan
+                if why:
+                    print(f"<!-- {why} -->")
+        print(f"| {agents} | {degree} | {numbers} | {least[0]:.2f} ms | {least[1]:.2f} ms | {least[1] - least[0]:.2f} ms |", flush=True)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("reef")
-    options.add_argument("table", choices=["attacks", "loss", "pace"])
+    options.add_argument("table", choices=["attacks", "loss", "pace", "seal"])
     options.add_argument("--rounds", type=int, default=200)
     options.add_argument("--seed", type=int, default=3)
     options.add_argument("--only", help="rows of these attacks or problems only", default="")
     wanted = options.parse_args()
     reef = str(Path(wanted.reef).resolve())
-    {"attacks": attacks, "loss": loss, "pace": pace}[wanted.table](reef, wanted.rounds, wanted.seed, wanted.only.split(",") if wanted.only else [])
+    {"attacks": attacks, "loss": loss, "pace": pace, "seal": seal}[wanted.table](reef, wanted.rounds, wanted.seed, wanted.only.split(",") if wanted.only else [])
 
 
 if __name__ == "__main__":

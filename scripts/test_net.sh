@@ -16,7 +16,7 @@ for preset in release asan; do
     step "build $preset" build scripts/build.sh "$preset" &&
         step "network $preset" ctest ctest --test-dir "build/$preset" -C server -L server --no-tests=error --output-on-failure
 done
-for file in swarm hostile_swarm epoch epoch_hostile local hostile permissions tls leaf netns clock damaged unit metrics; do
+for file in swarm hostile_swarm seal epoch epoch_hostile local hostile permissions tls leaf netns clock damaged unit metrics; do
     step "network $file" tap env PATH="$PWD/build/release:$PATH" REEF="$PWD/build/release/reef" bats "tests/net/$file.bats"
 done
 step "network Python" pytest scripts/python_tests.sh build/release tests/python/test_agent.py

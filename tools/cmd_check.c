@@ -282,9 +282,8 @@ const command command_check = {
     "connected, how many more malicious agents are tolerated, and the mean-square deviation (MSD) that theory "
     "predicts.\n"
     "More than 12 configurations are summarised: each warning once, with the number of configurations it concerns.\n\n"
-    "For a signed run file of agents on a network it prints how many malicious and absent neighbours each agent "
-    "tolerates,\n"
-    "and the memory and traffic it needs.\n",
+    "For a signed run file of agents on a network it prints whether models are sealed, how many malicious and absent\n"
+    "neighbours each agent tolerates, and the memory and traffic it needs.\n",
     OPTIONS(options),
     "Exit codes: 0 it can be run, 1 the check failed or, with --strict, there are warnings, 2 wrong usage or "
     "configuration,\n3 a file cannot be read.\n",

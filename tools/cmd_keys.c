@@ -154,9 +154,10 @@ const command command_keys = {
     "       reef keys verify RUN.yaml [--coordinator R...]\n\n"
     "new creates a key, writes it to a file that only you can read, and prints the line with which the coordinator\n"
     "enrols you. show prints the public half of a key file. sign makes a run file from a draft: members, graph, rule, "
-    "limits\n"
-    "(docs/network.md); --after checks that it may follow another. verify checks a run file, and prints how many\n"
-    "malicious and absent neighbours each agent tolerates.\n",
+    "limits,\n"
+    "whether models are sealed (docs/network.md); --after checks that it may follow another. verify checks a run "
+    "file,\n"
+    "and prints how many malicious and absent neighbours each agent tolerates.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 2 wrong usage or configuration, 3 a malformed or changed file, 5 a file cannot be read or "
     "written.\n",

@@ -34,6 +34,7 @@ enum {
     OPT_LATE,
     OPT_STALE,
     OPT_WAIT,
+    OPT_SEAL,
     OPT_NO_FIGURES,
     OPT_DASH,
     OPT_PORT,
@@ -61,6 +62,7 @@ static const option_row options[] = {
     {OPT_LATE, "late", "SHARE", "malicious agents hold their models back for this share of the deadline", VALUE_TEXT,
      NULL},
     {OPT_STALE, "stale", "N", "how many rounds old a model may be, 0 to 2 (default: 1)", VALUE_TEXT, NULL},
+    {OPT_SEAL, "seal", NULL, "encrypts models for the neighbours: brokers see sizes and times", VALUE_NONE, NULL},
     {OPT_KEEP, "keep", "FOLDER", "keeps keys, run file, logs and states in a new folder", VALUE_FOLDER, NULL},
     {OPT_DASH, "dash", NULL, "shows the run in the browser: prints the address of a live page, and stays until Ctrl-C",
      VALUE_NONE, NULL},
@@ -167,6 +169,9 @@ static int take_option(void *user, int code, const char *value)
         return EXIT_DONE;
     case OPT_WAIT:
         a->swarm.patient = true;
+        return EXIT_DONE;
+    case OPT_SEAL:
+        a->swarm.seal = true;
         return EXIT_DONE;
     case OPT_NO_FIGURES:
         a->no_figures = true;

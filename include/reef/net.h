@@ -128,6 +128,7 @@ typedef struct reef_swarm_options {
     double two_faced;  /* malicious agents add it to the models they send to every second broker; 0: they do not */
     double late;       /* share of the deadline for which malicious agents hold their models back */
     int stale;         /* how many rounds old a model may be; -1: 1 */
+    bool seal;         /* models are encrypted for the neighbours; brokers see only sizes and times */
     ptrdiff_t kills;   /* how often an agent is killed, as by kill -9, and started again */
     reef_tell *tell;   /* called with a line per second; NULL: not wanted */
     void *user;        /* handed to tell */

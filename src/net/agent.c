@@ -183,6 +183,7 @@ static reef_status too_much(ptrdiff_t neighbours, size_t bytes, reef_error *erro
 reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
 {
     rfi_neighbour neighbours[RFI_NEIGHBOURS_MAX];
+    rfi_hearer hearers[RFI_HEARERS_MAX];
     uint32_t witnesses[RFI_WITNESSES_MAX];
     rfi_runfile_stand(&a->file, a->place);
     const rfi_terms *terms = &a->file.terms;
@@ -197,6 +198,7 @@ reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
                             .rounds = {.deadline = a->file.deadline, .wait_all = a->file.test.wait},
                             .agent = (uint32_t)a->place,
                             .keys = &a->secret.identity,
+                            .hearers = hearers,
                             .round = round,
                             .next = a->journal.next > first ? a->journal.next : first,
                             .model = reef_member_model(a->member),
@@ -206,6 +208,7 @@ reef_status rfi_agent_make_node(rfi_agent *a, uint64_t round, reef_error *error)
                             .user = a,
                             .echo = echoes(a, witnesses)};
     setup.window.count = rfi_roster_neighbours(&a->roster, a->place, neighbours, &setup.window.own_weight);
+    setup.hearer_count = terms->seal ? rfi_roster_hearers(&a->roster, a->place, hearers) : 0;
     memcpy(setup.window.run, a->file.hash, sizeof setup.window.run);
     memcpy(setup.window.before, a->before, sizeof setup.window.before);
     rfi_random(&setup.boot, sizeof setup.boot);

@@ -168,9 +168,9 @@ bool rfi_links_refused(const rfi_agent *agent);
 void rfi_proof_keep(void *user, uint32_t agent, const unsigned char proof[RFI_PROOF_BYTES]);
 void rfi_proofs_take(rfi_agent *agent);
 
-/* link_faces.c: a link that adds delta to models on their way and signs them anew. Does not own `to`. */
-reef_status rfi_faces_open(rfi_netlink **link, const reef_context *context, rfi_netlink *to, const rfi_keys *keys,
-                           double delta, reef_error *error);
+/* link_faces.c: a link that adds delta to the agent's models on their way and signs them anew. Does not own `to`. */
+reef_status rfi_faces_open(rfi_netlink **link, const rfi_agent *agent, rfi_netlink *to, double delta,
+                           reef_error *error);
 void rfi_faces_close(rfi_netlink **link);
 
 /* link_drop.c: a link that loses a share of what arrives, drawn from the seed. Does not own `from`. */

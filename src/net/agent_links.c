@@ -37,9 +37,7 @@ static reef_status connect_to(rfi_agent *a, ptrdiff_t i, rfi_nats_setup *setup, 
     a->nats = i == 0 ? a->brokers[0] : a->nats;
     a->ways[i] = a->brokers[i];
     bool false_face = i % 2 == 1 && a->roster.malicious[a->place] && a->file.test.two_faced != 0;
-    return false_face
-               ? rfi_faces_open(&a->ways[i], NULL, a->brokers[i], &a->secret.identity, a->file.test.two_faced, error)
-               : REEF_OK;
+    return false_face ? rfi_faces_open(&a->ways[i], a, a->brokers[i], a->file.test.two_faced, error) : REEF_OK;
 }
 
 reef_status rfi_links_open(rfi_agent *a, const char *authority, const rfi_neighbour *neighbours, ptrdiff_t count,

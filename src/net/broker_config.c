@@ -222,10 +222,18 @@ reef_status rfi_broker_config(const rfi_roster *r, const rfi_broker_setup *s, rf
 
 /* ---- streams ---- */
 
+/* Of an agent, whatever the next epoch makes of the graph. */
+static size_t most_boxes(const rfi_roster *r)
+{
+    size_t others = (size_t)r->file->agents;
+    return r->shape.sealed ? (others < RFI_HEARERS_MAX ? others : RFI_HEARERS_MAX) * RFI_SEALED_BOX : 0;
+}
+
 size_t rfi_stream_slots(const rfi_roster *r)
 {
     enum { FRAMES = 2048, LEAST = 4 << 20, MOST = 64 << 20 };
-    size_t frame = RFI_MANIFEST_BYTES + 128 + (rfi_shape_chunks(&r->shape) ? 0 : rfi_shape_bytes(&r->shape));
+    size_t within = rfi_shape_chunks(&r->shape) ? 0 : rfi_shape_payload(&r->shape) + most_boxes(r);
+    size_t frame = RFI_MANIFEST_BYTES + 128 + within;
     size_t bytes = FRAMES * frame;
     bytes = bytes < LEAST ? LEAST : bytes;
     return bytes > MOST ? MOST : bytes;
@@ -235,7 +243,8 @@ size_t rfi_stream_chunks(const rfi_roster *r)
 {
     enum { MODELS = 5, ABOUT = 256, SLACK = 1 << 16 }; /* ABOUT: what the server keeps with each message */
     size_t chunks = rfi_shape_chunks(&r->shape);
-    return chunks ? MODELS * (rfi_shape_bytes(&r->shape) + chunks * (RFI_HASH_BYTES + ABOUT) + ABOUT) + SLACK : 0;
+    size_t model = rfi_shape_payload(&r->shape) + chunks * (RFI_HASH_BYTES + ABOUT) + ABOUT + most_boxes(r);
+    return chunks ? MODELS * model + SLACK : 0;
 }
 
 static void slots_body(const rfi_roster *r, ptrdiff_t k, const char *name, char body[RFI_STREAM_BODY])

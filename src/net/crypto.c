@@ -2,12 +2,19 @@
 #include "net/crypto.h"
 
 #include "base/error.h"
+#include "net/bytes.h"
 
 #include <sodium.h>
+#include <string.h>
 
 _Static_assert(crypto_sign_PUBLICKEYBYTES == RFI_KEY_BYTES && crypto_sign_SEEDBYTES == RFI_KEY_BYTES, "keys");
 _Static_assert(crypto_sign_SECRETKEYBYTES == RFI_SECRET_BYTES && crypto_sign_BYTES == RFI_SIGNATURE_BYTES,
                "signatures");
+_Static_assert(crypto_box_SEALBYTES + RFI_KEY_BYTES == RFI_BOX_BYTES && crypto_box_PUBLICKEYBYTES == RFI_KEY_BYTES,
+               "boxes");
+_Static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES == RFI_KEY_BYTES &&
+                   crypto_aead_xchacha20poly1305_ietf_ABYTES == RFI_SEAL_BYTES,
+               "encryption");
 _Static_assert(crypto_kdf_KEYBYTES == RFI_KEY_BYTES && crypto_kdf_CONTEXTBYTES == 8, "derivation");
 
 reef_status rfi_crypto_start(reef_error *error)
@@ -74,6 +81,55 @@ bool rfi_verify(const unsigned char signature[RFI_SIGNATURE_BYTES], const unsign
 void rfi_hash(unsigned char hash[RFI_HASH_BYTES], const void *bytes, size_t size)
 {
     (void)crypto_generichash(hash, RFI_HASH_BYTES, bytes, size, NULL, 0);
+}
+
+void rfi_hash_keyed(unsigned char hash[RFI_HASH_BYTES], const unsigned char key[RFI_KEY_BYTES], const void *bytes,
+                    size_t size)
+{
+    (void)crypto_generichash(hash, RFI_HASH_BYTES, bytes, size, key, RFI_KEY_BYTES);
+}
+
+bool rfi_box_address(unsigned char address[RFI_KEY_BYTES], const unsigned char identity[RFI_KEY_BYTES])
+{
+    return crypto_sign_ed25519_pk_to_curve25519(address, identity) == 0;
+}
+
+bool rfi_box_close(unsigned char box[RFI_BOX_BYTES], const unsigned char address[RFI_KEY_BYTES],
+                   const unsigned char key[RFI_KEY_BYTES])
+{
+    return crypto_box_seal(box, key, RFI_KEY_BYTES, address) == 0;
+}
+
+bool rfi_box_open(unsigned char key[RFI_KEY_BYTES], const unsigned char box[RFI_BOX_BYTES], const rfi_keys *identity,
+                  const unsigned char address[RFI_KEY_BYTES])
+{
+    unsigned char secret[crypto_scalarmult_SCALARBYTES];
+    (void)crypto_sign_ed25519_sk_to_curve25519(secret, identity->secret);
+    bool opened = crypto_box_seal_open(key, box, RFI_BOX_BYTES, address, secret) == 0;
+    sodium_memzero(secret, sizeof secret);
+    return opened;
+}
+
+static void nonce_of(unsigned char nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES], uint32_t number)
+{
+    memset(nonce, 0, crypto_aead_xchacha20poly1305_ietf_NPUBBYTES);
+    rfi_put(nonce, number, sizeof number);
+}
+
+void rfi_encrypt(unsigned char *to, const unsigned char *from, size_t size, const rfi_cipher *by)
+{
+    unsigned char nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
+    nonce_of(nonce, by->number);
+    (void)crypto_aead_xchacha20poly1305_ietf_encrypt(to, NULL, from, size, by->bound, by->bound_size, NULL, nonce,
+                                                     by->key);
+}
+
+bool rfi_decrypt(unsigned char *to, const unsigned char *from, size_t size, const rfi_cipher *by)
+{
+    unsigned char nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
+    nonce_of(nonce, by->number);
+    return crypto_aead_xchacha20poly1305_ietf_decrypt(to, NULL, NULL, from, size, by->bound, by->bound_size, nonce,
+                                                      by->key) == 0;
 }
 
 void rfi_text64_print(char *text, size_t room, const unsigned char *bytes, size_t size)

@@ -206,6 +206,9 @@ static reef_status tell_roster(listing *list, const rfi_runfile *file, reef_erro
     rfi_say(&list->to, "%td agents, %s, rule %s; models of %llu numbers, %zu bytes", file->agents,
             file->terms.links[0] ? "links by name" : file->terms.graph, file->terms.rule,
             (unsigned long long)roster.shape.count, rfi_shape_bytes(&roster.shape));
+    if (file->terms.seal) {
+        rfi_say(&list->to, "models are sealed: brokers see sizes and times, neighbours see the models");
+    }
     for (ptrdiff_t k = 0; k < file->agents; k++) {
         tell_agent(list, &roster, k);
     }

@@ -53,6 +53,7 @@ static const char *changed_term(const rfi_runfile *file, const rfi_runfile *next
         {strcmp(a->rule, b->rule) == 0, "rule"},
         {strcmp(a->strategy, b->strategy) == 0, "strategy"},
         {same_shape(file, next), "model, chunk or largest"},
+        {a->seal == b->seal, "seal"},
         {file->is_test == next->is_test && strcmp(file->test.problem, next->test.problem) == 0, "test"},
     };
     for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++) {

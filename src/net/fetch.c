@@ -28,11 +28,13 @@ void rfi_fetch_begin(rfi_fetch *fetch, const rfi_head *head)
     fetch->next = 0;
     memcpy(fetch->root, head->root, sizeof fetch->root);
     memset(fetch->have, 0, fetch->chunks);
+    rfi_seal_begin(&fetch->seal, head);
 }
 
 void rfi_fetch_stop(rfi_fetch *fetch)
 {
     fetch->active = false;
+    rfi_wipe(&fetch->seal, sizeof fetch->seal);
     memset(fetch->flights, 0, sizeof fetch->flights);
 }
 
@@ -111,23 +113,60 @@ static void land(rfi_fetch *fetch, double now, uint32_t number)
     }
 }
 
+static rfi_taken shut(rfi_fetch *fetch)
+{
+    rfi_fetch_stop(fetch);
+    return RFI_TAKEN_SHUT;
+}
+
 static rfi_taken take_index(rfi_fetch *fetch, double now, const unsigned char *bytes, size_t size)
 {
     unsigned char hash[RFI_HASH_BYTES];
+    size_t hashes = (size_t)fetch->chunks * RFI_HASH_BYTES;
     if (fetch->indexed) {
         return RFI_TAKEN_NONE;
     }
-    if (size != (size_t)fetch->chunks * RFI_HASH_BYTES) {
+    if (size < hashes || size - hashes > (fetch->opener ? RFI_BOXES_MAX : 0)) {
         return RFI_TAKEN_BAD;
     }
     rfi_hash(hash, bytes, size);
     if (memcmp(hash, fetch->root, sizeof hash) != 0) {
         return RFI_TAKEN_BAD;
     }
-    memcpy(fetch->index, bytes, size);
+    if (fetch->opener && !rfi_seal_find(&fetch->seal, fetch->opener, bytes + hashes, size - hashes)) {
+        return shut(fetch);
+    }
+    memcpy(fetch->index, bytes, hashes);
     fetch->indexed = true;
     land(fetch, now, RFI_CHUNK_INDEX);
     return RFI_TAKEN_PART;
+}
+
+/* A chunk whose number is known and which is missing. */
+static rfi_taken take_chunk(rfi_fetch *fetch, double now, uint32_t number, const unsigned char *bytes, size_t size)
+{
+    size_t begin;
+    unsigned char hash[RFI_HASH_BYTES];
+    size_t more = fetch->opener ? RFI_SEAL_BYTES : 0;
+    if (size != rfi_fetch_part(fetch->bytes, fetch->chunk, number, &begin) + more) {
+        return RFI_TAKEN_BAD;
+    }
+    rfi_hash(hash, bytes, size);
+    if (memcmp(hash, fetch->index + (size_t)number * RFI_HASH_BYTES, sizeof hash) != 0) {
+        return RFI_TAKEN_BAD;
+    }
+    if (!fetch->opener) {
+        memcpy(fetch->model + begin, bytes, size);
+    } else if (!rfi_seal_open(&fetch->seal, number, fetch->model + begin, bytes, size)) {
+        return shut(fetch);
+    }
+    fetch->have[number] = 1;
+    land(fetch, now, number);
+    if (--fetch->missing > 0) {
+        return RFI_TAKEN_PART;
+    }
+    rfi_fetch_stop(fetch);
+    return RFI_TAKEN_DONE;
 }
 
 rfi_taken rfi_fetch_take(rfi_fetch *fetch, double now, const unsigned char *message, size_t size)
@@ -153,23 +192,7 @@ rfi_taken rfi_fetch_take(rfi_fetch *fetch, double now, const unsigned char *mess
     if (!fetch->indexed || number >= fetch->chunks || fetch->have[number]) {
         return RFI_TAKEN_NONE;
     }
-    size_t begin;
-    unsigned char hash[RFI_HASH_BYTES];
-    if (size != rfi_fetch_part(fetch->bytes, fetch->chunk, number, &begin)) {
-        return RFI_TAKEN_BAD;
-    }
-    rfi_hash(hash, bytes, size);
-    if (memcmp(hash, fetch->index + (size_t)number * RFI_HASH_BYTES, sizeof hash) != 0) {
-        return RFI_TAKEN_BAD;
-    }
-    memcpy(fetch->model + begin, bytes, size);
-    fetch->have[number] = 1;
-    land(fetch, now, number);
-    if (--fetch->missing > 0) {
-        return RFI_TAKEN_PART;
-    }
-    rfi_fetch_stop(fetch);
-    return RFI_TAKEN_DONE;
+    return take_chunk(fetch, now, number, bytes, size);
 }
 
 void rfi_fetch_index(const rfi_shape *shape, const unsigned char *model, unsigned char *index,
@@ -178,13 +201,13 @@ void rfi_fetch_index(const rfi_shape *shape, const unsigned char *model, unsigne
     uint32_t chunks = rfi_shape_chunks(shape);
     for (uint32_t number = 0; number < chunks; number++) {
         size_t begin;
-        size_t size = rfi_fetch_part(rfi_shape_bytes(shape), shape->chunk, number, &begin);
+        size_t size = rfi_fetch_part(rfi_shape_payload(shape), rfi_shape_part(shape), number, &begin);
         rfi_hash(index + (size_t)number * RFI_HASH_BYTES, model + begin, size);
     }
     rfi_hash(root, index, (size_t)chunks * RFI_HASH_BYTES);
 }
 
-size_t rfi_fetch_part(size_t bytes, uint32_t chunk, uint32_t number, size_t *begin)
+size_t rfi_fetch_part(size_t bytes, size_t chunk, uint32_t number, size_t *begin)
 {
     *begin = (size_t)number * chunk;
     size_t left = bytes - *begin;

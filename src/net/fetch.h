@@ -2,11 +2,12 @@
  *
  * A chunk message is round u64, number u32, zero u32, then the bytes. The round tells "the ring of chunks has moved on" from "the
  * bytes are wrong". The index (RFI_CHUNK_INDEX) comes first: its hash is the root in the manifest, and it holds the hash of each
- * chunk. Nothing is written into the model before its hash is right, and nothing is allocated here. */
+ * chunk, and of a sealed model the boxes with its key (net/seal.h). Nothing is written into the model before its hash is right and it has
+ * been decrypted, if it is sealed, and nothing is allocated here. */
 #ifndef RFI_NET_FETCH_H
 #define RFI_NET_FETCH_H
 
-#include "net/frame.h"
+#include "net/seal.h"
 
 #define RFI_CHUNK_HEAD_BYTES 16
 /* Rounds whose chunks the store keeps: each round takes the place of the one so many before it. */
@@ -35,6 +36,9 @@ typedef struct rfi_fetch {
     size_t bytes;
     uint32_t chunk;
     uint32_t chunks;
+    const rfi_opener
+        *opener; /* who opens the boxes; NULL: models are not sealed. Set by the caller after rfi_fetch_init */
+    rfi_seal seal;
     uint64_t round;
     unsigned char root[RFI_HASH_BYTES];
     bool active;
@@ -53,6 +57,7 @@ typedef enum rfi_taken {
     RFI_TAKEN_NONE, /* not asked for, or there already: ignored */
     RFI_TAKEN_BAD,  /* wrong size or hash; asked for again when the request has timed out */
     RFI_TAKEN_GONE, /* the ring has moved on: the fetch has ended */
+    RFI_TAKEN_SHUT, /* as signed, but it cannot be opened: the fetch has ended */
 } rfi_taken;
 
 /* Sets up memory for models of a shape that is not inline; the caller keeps owning it. */
@@ -70,11 +75,11 @@ void rfi_fetch_vain(rfi_fetch *fetch, uint64_t round, uint32_t number);
 /* Takes a hostile chunk message. */
 rfi_taken rfi_fetch_take(rfi_fetch *fetch, double now, const unsigned char *message, size_t size);
 
-/* The sender's side. The index of a model, RFI_HASH_BYTES x chunks, and its root. */
+/* The sender's side. The index of a model as it is sent, RFI_HASH_BYTES x chunks, and the root if nothing is behind it. */
 void rfi_fetch_index(const rfi_shape *shape, const unsigned char *model, unsigned char *index,
                      unsigned char root[RFI_HASH_BYTES]);
 /* Bytes of chunk `number` of a model, and where they begin. */
-size_t rfi_fetch_part(size_t bytes, uint32_t chunk, uint32_t number, size_t *begin);
+size_t rfi_fetch_part(size_t bytes, size_t chunk, uint32_t number, size_t *begin);
 void rfi_chunk_head(unsigned char head[RFI_CHUNK_HEAD_BYTES], uint64_t round, uint32_t number);
 
 #endif

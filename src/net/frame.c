@@ -125,12 +125,13 @@ static bool well_formed(const unsigned char *bytes, const rfi_head *head)
 
 rfi_cause rfi_frame_read(const unsigned char *bytes, size_t size, rfi_head *head)
 {
-    if (size < RFI_MANIFEST_BYTES || size > RFI_MANIFEST_BYTES + RFI_INLINE_MAX) {
+    if (size < RFI_MANIFEST_BYTES) {
         return RFI_LENGTH;
     }
+    size_t most = bytes[AT_FLAGS] & RFI_FLAG_SEALED ? RFI_FRAME_MAX : RFI_MANIFEST_BYTES + RFI_INLINE_MAX;
     /* Format first where the length depends on it: only then does the flag mean anything. */
     uint64_t inside = bytes[AT_FLAGS] & RFI_FLAG_INLINE ? rfi_take(bytes + AT_PAYLOAD, 8) : 0;
-    if (size - RFI_MANIFEST_BYTES != inside) {
+    if (size > most || size - RFI_MANIFEST_BYTES != inside) {
         return RFI_LENGTH;
     }
     take_head(bytes, head);
@@ -193,6 +194,18 @@ uint32_t rfi_shape_chunks(const rfi_shape *shape)
     return bytes <= RFI_INLINE_MAX ? 0 : (uint32_t)((bytes + shape->chunk - 1) / shape->chunk);
 }
 
+size_t rfi_shape_payload(const rfi_shape *shape)
+{
+    uint32_t chunks = rfi_shape_chunks(shape);
+    size_t parts = chunks ? chunks : 1;
+    return rfi_shape_bytes(shape) + (shape->sealed ? parts * RFI_SEAL_BYTES : 0);
+}
+
+size_t rfi_shape_part(const rfi_shape *shape)
+{
+    return shape->chunk + (shape->sealed ? RFI_SEAL_BYTES : 0);
+}
+
 reef_status rfi_shape_check(const rfi_shape *shape, reef_error *error)
 {
     if (shape->numbers != RFI_NUMBERS_F32 && shape->numbers != RFI_NUMBERS_F64) {
@@ -216,13 +229,26 @@ reef_status rfi_shape_check(const rfi_shape *shape, reef_error *error)
     return REEF_OK;
 }
 
+/* Behind an inline model there may be boxes. */
+static bool payload_fits(const rfi_shape *shape, const rfi_head *head)
+{
+    size_t parts = rfi_shape_payload(shape);
+    bool boxes = shape->sealed && head->flags & RFI_FLAG_INLINE;
+    if (!boxes || head->payload < parts) {
+        return head->payload == parts;
+    }
+    uint64_t behind = head->payload - parts;
+    return behind <= RFI_BOXES_MAX && behind % RFI_SEALED_BOX == 0;
+}
+
 bool rfi_shape_fits(const rfi_shape *shape, const rfi_head *head)
 {
     uint32_t chunks = rfi_shape_chunks(shape);
     bool within = head->flags & RFI_FLAG_INLINE;
-    return head->numbers == shape->numbers && head->count == shape->count && head->payload == rfi_shape_bytes(shape) &&
-           within == (chunks == 0) && head->chunks == chunks && head->chunk == (chunks ? shape->chunk : 0) &&
-           !(head->flags & RFI_FLAG_SEALED) && memcmp(head->layout, shape->layout, sizeof head->layout) == 0;
+    bool sealed = head->flags & RFI_FLAG_SEALED;
+    return head->numbers == shape->numbers && head->count == shape->count && within == (chunks == 0) &&
+           head->chunks == chunks && head->chunk == (chunks ? shape->chunk : 0) && sealed == shape->sealed &&
+           payload_fits(shape, head) && memcmp(head->layout, shape->layout, sizeof head->layout) == 0;
 }
 
 bool rfi_shape_values(const rfi_shape *shape, const void *model)

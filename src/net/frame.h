@@ -5,17 +5,18 @@
  *        4     1  version, 1
  *        5     1  type (rfi_frame_type)
  *        6     1  numbers (rfi_number_type)
- *        7     1  flags: bit 0 inline, bit 1 sealed; others 0
+ *        7     1  flags: bit 0 inline, bit 1 sealed (net/seal.h); others 0
  *        8     4  epoch
  *       12     4  agent number of the sender
  *       16    32  hash of the run file
  *       48    32  identity key of the sender
  *       80     8  round, below 2^48
  *       88     8  MODEL: numbers in the model; otherwise entries of the payload
- *       96     8  payload bytes
- *      104     4  bytes per chunk, 0 if inline
+ *       96     8  payload bytes: of the model, if it is sealed with RFI_SEAL_BYTES more for each part, and inline with the boxes as well
+ *      104     4  bytes of the model per chunk, 0 if inline
  *      108     4  chunks, 0 if inline
- *      112    32  root: BLAKE2b-256 of the payload (inline) or of the index, which is 32 bytes per chunk, each BLAKE2b-256
+ *      112    32  root: BLAKE2b-256 of the payload (inline) or of the index, which is 32 bytes per chunk, each BLAKE2b-256, and behind
+ *                   them the boxes if it is sealed
  *      144    32  layout of the model, zero: a plain vector
  *      176    32  commitment to the key if sealed, otherwise zero
  *      208     8  boot: drawn when the process starts, tells two processes with one key apart
@@ -35,6 +36,12 @@
 #define RFI_MANIFEST_BYTES (RFI_HEAD_BYTES + RFI_SIGNATURE_BYTES)
 #define RFI_FRAME_AT_TYPE 5 /* for those who must tell frames apart before they are read */
 #define RFI_INLINE_MAX ((size_t)64 * 1024)
+/* Boxes with the key of a sealed model: agent number u32 and box, by ascending number. */
+#define RFI_SEALED_BOX (4 + RFI_BOX_BYTES)
+#define RFI_HEARERS_MAX 256
+#define RFI_BOXES_MAX ((size_t)RFI_HEARERS_MAX * RFI_SEALED_BOX)
+/* The largest frame there is. */
+#define RFI_FRAME_MAX (RFI_MANIFEST_BYTES + RFI_INLINE_MAX + RFI_SEAL_BYTES + RFI_BOXES_MAX)
 #define RFI_ROUND_LIMIT (UINT64_C(1) << 48)
 #define RFI_NUMBERS_MAX ((UINT64_C(1) << 31) - 1)
 #define RFI_PAYLOAD_MAX (UINT64_C(8) << 30)
@@ -98,7 +105,9 @@ typedef struct rfi_head {
     X(RFI_TIMEOUT, "timeout")     /* not complete by the deadline; no offence */                                       \
     X(RFI_VALUE, "value")         /* a number is not finite or too large */                                            \
     X(RFI_USED, "used")           /* entered a combination, of the same round */                                       \
-    X(RFI_STALE, "stale")         /* entered a combination, of another round */
+    X(RFI_STALE, "stale")         /* entered a combination, of another round */                                        \
+    /* Last, since what agents report has the others by number. */                                                     \
+    X(RFI_SEAL, "seal") /* as signed, but the key is not in the box, not the one committed to, or opens nothing */
 
 typedef enum rfi_cause {
 #define RFI_CAUSE_ENUM(code, text) code,
@@ -146,11 +155,15 @@ typedef struct rfi_shape {
     uint32_t chunk;                       /* bytes per chunk of models that are not inline */
     unsigned char layout[RFI_HASH_BYTES]; /* zero: a plain vector */
     double largest;                       /* a magnitude above it refuses the model */
+    bool sealed;                          /* encrypted for those who hear the sender: net/seal.h */
 } rfi_shape;
 
 /* Bytes of a model, and chunks of it (0: inline). The shape must have passed rfi_shape_check. */
 size_t rfi_shape_bytes(const rfi_shape *shape);
 uint32_t rfi_shape_chunks(const rfi_shape *shape);
+/* The same as they are sent: bytes of all parts, without the boxes of an inline one, and of one part that is not the last. */
+size_t rfi_shape_payload(const rfi_shape *shape);
+size_t rfi_shape_part(const rfi_shape *shape);
 reef_status rfi_shape_check(const rfi_shape *shape, reef_error *error);
 /* The head announces a model of this shape. */
 bool rfi_shape_fits(const rfi_shape *shape, const rfi_head *head);

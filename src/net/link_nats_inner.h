@@ -13,7 +13,7 @@ enum { RFI_NATS_QUEUE = RFI_LINK_QUEUE, RFI_NATS_ANSWERS = 64, RFI_NATS_REVIVALS
 
 /* Bytes that messages not yet polled may have together, if they are several: of a sender, as many as fit into its frames at their largest
  * (longer messages are kept empty); of answers, all chunks that may be under way. Larger messages than a broker allows are dropped. */
-#define RFI_NATS_SAID_BYTES (RFI_NATS_QUEUE * (RFI_MANIFEST_BYTES + RFI_INLINE_MAX))
+#define RFI_NATS_SAID_BYTES (RFI_NATS_QUEUE * RFI_FRAME_MAX)
 #define RFI_NATS_ANSWER_BYTES ((RFI_FLIGHTS_ALL + 2) * (size_t)1048576)
 #define RFI_NATS_MESSAGE_BYTES ((size_t)1048576)
 

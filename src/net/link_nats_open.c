@@ -18,7 +18,7 @@
 static natsMsg *without_excess(natsMsg *message)
 {
     natsMsg *empty = NULL;
-    if ((size_t)natsMsg_GetDataLength(message) <= RFI_MANIFEST_BYTES + RFI_INLINE_MAX) {
+    if ((size_t)natsMsg_GetDataLength(message) <= RFI_FRAME_MAX) {
         return message;
     }
     (void)natsMsg_Create(&empty, natsMsg_GetSubject(message), NULL, NULL, 0);

@@ -26,8 +26,11 @@ struct rfi_node {
     unsigned char *fresh; /* room for a result */
     unsigned char *frame; /* of the own model: manifest, then the payload if it is inline */
     size_t frame_size;
-    unsigned char *index; /* of the own model, with the head of a chunk message before it */
+    unsigned char *index; /* of the own model: the head of a chunk message, the hashes, and the boxes if it is sealed */
+    size_t index_size;    /* without that head */
     unsigned char *part;  /* a chunk message */
+    unsigned char *sent;  /* the chunks as they are sent: `own`, or the same sealed */
+    rfi_hearer *hearers;
     rfi_row *rows;
     bool published; /* frame is signed and was sent in this process */
     bool delivered; /* and has come back */
@@ -42,17 +45,23 @@ struct rfi_node {
 
 static rfi_node *lay_out(rfi_arena *arena, const rfi_node_setup *setup)
 {
-    ptrdiff_t bytes = (ptrdiff_t)rfi_shape_bytes(&setup->window.shape);
-    uint32_t chunks = rfi_shape_chunks(&setup->window.shape);
+    const rfi_shape *shape = &setup->window.shape;
+    ptrdiff_t bytes = (ptrdiff_t)rfi_shape_bytes(shape);
+    ptrdiff_t sent = (ptrdiff_t)rfi_shape_payload(shape);
+    ptrdiff_t boxes = shape->sealed ? setup->hearer_count * RFI_SEALED_BOX : 0;
+    uint32_t chunks = rfi_shape_chunks(shape);
     rfi_node *node = rfi_arena_take(arena, 1, 1, sizeof *node);
-    rfi_node parts = {.model = rfi_arena_take(arena, bytes, 1, 1),
-                      .own = rfi_arena_take(arena, bytes, 1, 1),
-                      .fresh = rfi_arena_take(arena, bytes, 1, 1),
-                      .frame = rfi_arena_take(arena, RFI_MANIFEST_BYTES + (chunks ? 0 : bytes), 1, 1),
-                      .index = rfi_arena_take(arena, (ptrdiff_t)chunks * RFI_HASH_BYTES + RFI_CHUNK_HEAD_BYTES, 1, 1),
-                      .part =
-                          rfi_arena_take(arena, (chunks ? setup->window.shape.chunk : 0) + RFI_CHUNK_HEAD_BYTES, 1, 1),
-                      .rows = rfi_arena_take(arena, setup->window.count, 1, sizeof *node->rows)};
+    rfi_node parts = {
+        .model = rfi_arena_take(arena, bytes, 1, 1),
+        .own = rfi_arena_take(arena, bytes, 1, 1),
+        .fresh = rfi_arena_take(arena, bytes, 1, 1),
+        .frame = rfi_arena_take(arena, RFI_MANIFEST_BYTES + (chunks ? 0 : sent + boxes), 1, 1),
+        .index = rfi_arena_take(arena, (ptrdiff_t)chunks * RFI_HASH_BYTES + (chunks ? boxes : 0) + RFI_CHUNK_HEAD_BYTES,
+                                1, 1),
+        .part = rfi_arena_take(arena, (chunks ? (ptrdiff_t)rfi_shape_part(shape) : 0) + RFI_CHUNK_HEAD_BYTES, 1, 1),
+        .sent = rfi_arena_take(arena, shape->sealed && chunks ? sent : 0, 1, 1),
+        .hearers = rfi_arena_take(arena, setup->hearer_count, 1, sizeof *node->hearers),
+        .rows = rfi_arena_take(arena, setup->window.count, 1, sizeof *node->rows)};
     if (node) {
         *node = parts;
     }
@@ -79,7 +88,10 @@ reef_status rfi_node_create(rfi_node **node, const reef_context *context, const 
                             reef_error *error)
 {
     rfi_window *window = NULL;
-    reef_status status = rfi_window_create(&window, context, &setup->window, error);
+    rfi_window_setup around = setup->window;
+    around.agent = setup->agent;
+    around.keys = setup->keys;
+    reef_status status = rfi_window_create(&window, context, &around, error);
     if (status != REEF_OK) {
         return status;
     }
@@ -102,6 +114,11 @@ reef_status rfi_node_create(rfi_node **node, const reef_context *context, const 
     made->bytes = rfi_shape_bytes(&setup->window.shape);
     made->setup.window.neighbours = NULL; /* the window has copied them */
     made->setup.model = NULL;
+    made->setup.hearers = NULL;
+    made->sent = setup->window.shape.sealed ? made->sent : made->own;
+    if (setup->hearer_count > 0) {
+        memcpy(made->hearers, setup->hearers, (size_t)setup->hearer_count * sizeof *made->hearers);
+    }
     memcpy(made->model, setup->model, made->bytes);
     memcpy(made->own, setup->model, made->bytes);
     rfi_allowances_fill(made->own_frames);
@@ -171,6 +188,22 @@ static void send_event(rfi_node *node, rfi_frame_type type)
     node->setup.link->ops->publish(node->setup.link, &topic, frame, sizeof frame);
 }
 
+/* Seals the own model: what is sent from here on is `sent`, or the frame, and the boxes behind the index or it. */
+static void seal_own(rfi_node *node, rfi_head *head)
+{
+    const rfi_shape *shape = &node->setup.window.shape;
+    unsigned char *parts = head->chunks ? node->sent : node->frame + RFI_MANIFEST_BYTES;
+    unsigned char *boxes = head->chunks ? node->index + RFI_CHUNK_HEAD_BYTES + (size_t)head->chunks * RFI_HASH_BYTES
+                                        : parts + rfi_shape_payload(shape);
+    size_t size =
+        rfi_seal_model(head, shape, node->setup.keys, node->own, node->hearers, node->setup.hearer_count, parts, boxes);
+    if (head->chunks) {
+        node->index_size += size;
+    } else {
+        head->payload += size;
+    }
+}
+
 /* Lays out the head of the own model. It is not signed before it is in the journal. */
 static void prepare(rfi_node *node, uint64_t round)
 {
@@ -178,18 +211,24 @@ static void prepare(rfi_node *node, uint64_t round)
     rfi_head head = head_of(node, RFI_FRAME_MODEL, round);
     head.numbers = shape->numbers;
     head.count = shape->count;
-    head.payload = node->bytes;
+    head.payload = rfi_shape_payload(shape);
     head.chunks = rfi_shape_chunks(shape);
+    head.chunk = head.chunks ? shape->chunk : 0;
+    head.flags = head.chunks ? 0 : RFI_FLAG_INLINE;
     memcpy(head.layout, shape->layout, sizeof head.layout);
+    node->index_size = (size_t)head.chunks * RFI_HASH_BYTES;
+    if (shape->sealed) {
+        seal_own(node, &head);
+    } else if (!head.chunks) {
+        memcpy(node->frame + RFI_MANIFEST_BYTES, node->own, node->bytes);
+    }
     node->frame_size = RFI_MANIFEST_BYTES;
     if (head.chunks) {
-        head.flags = 0;
-        head.chunk = shape->chunk;
-        rfi_fetch_index(shape, node->own, node->index + RFI_CHUNK_HEAD_BYTES, head.root);
+        rfi_fetch_index(shape, node->sent, node->index + RFI_CHUNK_HEAD_BYTES, head.root);
+        rfi_hash(head.root, node->index + RFI_CHUNK_HEAD_BYTES, node->index_size);
     } else {
-        rfi_hash(head.root, node->own, node->bytes);
-        memcpy(node->frame + RFI_MANIFEST_BYTES, node->own, node->bytes);
-        node->frame_size += node->bytes;
+        rfi_hash(head.root, node->frame + RFI_MANIFEST_BYTES, (size_t)head.payload);
+        node->frame_size += (size_t)head.payload;
     }
     rfi_head_write(node->frame, &head);
     node->published = false;
@@ -213,12 +252,12 @@ static void send_model(rfi_node *node, unsigned way)
     uint32_t chunks = rfi_shape_chunks(shape);
     for (uint32_t number = 0; number < chunks; number++) {
         size_t begin;
-        size_t size = rfi_fetch_part(node->bytes, shape->chunk, number, &begin);
-        memcpy(node->part + RFI_CHUNK_HEAD_BYTES, node->own + begin, size);
+        size_t size = rfi_fetch_part(rfi_shape_payload(shape), rfi_shape_part(shape), number, &begin);
+        memcpy(node->part + RFI_CHUNK_HEAD_BYTES, node->sent + begin, size);
         send_chunk(node, way, number, node->part, size);
     }
     if (chunks) {
-        send_chunk(node, way, RFI_CHUNK_INDEX, node->index, (size_t)chunks * RFI_HASH_BYTES);
+        send_chunk(node, way, RFI_CHUNK_INDEX, node->index, node->index_size);
     }
     const rfi_topic topic = {
         .kind = RFI_TOPIC_SLOT, .agent = node->setup.agent, .round = node->published_round, .way = way};
@@ -509,6 +548,11 @@ void rfi_node_leave(rfi_node *node)
 const void *rfi_node_model(const rfi_node *node)
 {
     return node->model;
+}
+
+const void *rfi_node_own(const rfi_node *node)
+{
+    return node->own;
 }
 
 const rfi_rounds *rfi_node_rounds(const rfi_node *node)

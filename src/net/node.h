@@ -22,11 +22,14 @@ typedef struct rfi_node_setup {
     rfi_rounds_setup rounds;
     uint32_t agent;
     const rfi_keys *keys; /* identity; must outlive the node */
-    uint64_t boot;        /* random */
-    uint64_t round;       /* of the checkpoint, or 0 */
-    uint64_t next;        /* of the journal */
-    const void *model;    /* to start with */
-    rfi_netlink *link;    /* must outlive the node */
+    const rfi_hearer
+        *hearers; /* who is given the keys of this agent's models, if they are sealed: by ascending number; copied */
+    ptrdiff_t hearer_count; /* of them, at most RFI_HEARERS_MAX */
+    uint64_t boot;          /* random */
+    uint64_t round;         /* of the checkpoint, or 0 */
+    uint64_t next;          /* of the journal */
+    const void *model;      /* to start with */
+    rfi_netlink *link;      /* must outlive the node */
     rfi_record record;
     rfi_combine combine;
     rfi_take_file file;  /* NULL: they are not wanted */
@@ -72,6 +75,8 @@ void rfi_node_leave(rfi_node *node);
 
 /* The model as the last round left it. */
 const void *rfi_node_model(const rfi_node *node);
+/* What this agent was offered last, and sends. */
+const void *rfi_node_own(const rfi_node *node);
 const rfi_rounds *rfi_node_rounds(const rfi_node *node);
 const rfi_window *rfi_node_window(const rfi_node *node);
 const rfi_echo *rfi_node_echo(const rfi_node *node); /* NULL: none */

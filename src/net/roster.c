@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "net/node.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,13 @@ static reef_status check_graph(const rfi_roster *r, reef_error *error)
     if (facts.largest - 1 > RFI_NEIGHBOURS_MAX) {
         return rfi_fail(error, REEF_E_GRAPH, "an agent has %td neighbours; at most %d", facts.largest - 1,
                         RFI_NEIGHBOURS_MAX);
+    }
+    for (ptrdiff_t k = 0; k < csr.agents && r->file->terms.seal; k++) {
+        ptrdiff_t hearers = rfi_roster_hearers(r, k, NULL);
+        if (hearers > RFI_HEARERS_MAX) {
+            return rfi_fail(error, REEF_E_GRAPH, "%s is heard by %td agents; with seal: true by at most %d",
+                            r->file->participants[k].name, hearers, RFI_HEARERS_MAX);
+        }
     }
     for (ptrdiff_t k = 0; k < csr.agents; k++) {
         const rfi_participant *who = &r->file->participants[k];
@@ -335,6 +343,23 @@ ptrdiff_t rfi_roster_neighbours(const rfi_roster *roster, ptrdiff_t agent, rfi_n
     return count;
 }
 
+ptrdiff_t rfi_roster_hearers(const rfi_roster *roster, ptrdiff_t agent, rfi_hearer *hearers)
+{
+    reef_csr csr = reef_graph_csr(roster->graph);
+    ptrdiff_t count = 0;
+    for (ptrdiff_t l = 0; l < csr.agents; l++) {
+        if (l != agent && reef_csr_find(&csr, agent, l) >= 0) {
+            if (hearers) {
+                bool made = rfi_hearer_make(&hearers[count], (uint32_t)l, roster->file->participants[l].identity);
+                assert(made); /* the run file was checked */
+                (void)made;
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
 /* ---- what it tolerates ---- */
 
 static int heavier_first(const void *a, const void *b)
@@ -359,9 +384,9 @@ size_t rfi_roster_memory(const rfi_roster *roster, const rfi_node_setup *setup)
         return SIZE_MAX;
     }
     size_t model = rfi_shape_bytes(shape);
-    size_t messages = rfi_shape_chunks(shape)
-                          ? (size_t)RFI_FLIGHTS_ALL * shape->chunk
-                          : (size_t)(setup->window.count * RFI_LINK_QUEUE) * (RFI_MANIFEST_BYTES + model);
+    size_t messages = rfi_shape_chunks(shape) ? (size_t)RFI_FLIGHTS_ALL * rfi_shape_part(shape)
+                                              : (size_t)(setup->window.count * RFI_LINK_QUEUE) *
+                                                    (RFI_MANIFEST_BYTES + rfi_shape_payload(shape));
     return node + plan + MODELS_BESIDE * model + messages;
 }
 
@@ -370,9 +395,11 @@ void rfi_roster_tolerance(const rfi_roster *roster, ptrdiff_t agent, rfi_toleran
     rfi_neighbour list[RFI_NEIGHBOURS_MAX];
     *t = (rfi_tolerance){0};
     t->neighbours = rfi_roster_neighbours(roster, agent, list, &t->own);
-    const rfi_node_setup setup = {.window = {.shape = roster->shape, .count = t->neighbours, .neighbours = list}};
+    ptrdiff_t hearers = roster->shape.sealed ? rfi_roster_hearers(roster, agent, NULL) : 0;
+    const rfi_node_setup setup = {.window = {.shape = roster->shape, .count = t->neighbours, .neighbours = list},
+                                  .hearer_count = hearers};
     t->memory = rfi_roster_memory(roster, &setup);
-    double frame = (double)rfi_shape_bytes(&roster->shape) + RFI_MANIFEST_BYTES;
+    double frame = (double)(rfi_shape_payload(&roster->shape) + RFI_MANIFEST_BYTES + (size_t)hearers * RFI_SEALED_BOX);
     t->traffic = frame * (double)(t->neighbours + 1);
     qsort(list, (size_t)t->neighbours, sizeof *list, heavier_first);
     double weight = 0;

@@ -21,13 +21,17 @@ typedef struct rfi_roster {
 } rfi_roster;
 
 /* Makes all of it, and checks: who hears whom is connected, no agent has half of the weight in its own neighbourhood or more than
- * RFI_NEIGHBOURS_MAX neighbours, the rule can work with so many models. On failure *roster is cleared. */
+ * RFI_NEIGHBOURS_MAX neighbours (nor is heard by more than RFI_HEARERS_MAX if models are sealed), the rule can work with so many models. On failure *roster is cleared. */
 reef_status rfi_roster_create(reef_context *context, const rfi_runfile *file, rfi_roster *roster, reef_error *error);
 /* Accepts a cleared one. */
 void rfi_roster_free(rfi_roster *roster);
 
 /* The neighbours of an agent, itself apart; returns how many, at most RFI_NEIGHBOURS_MAX, and its own weight. */
 ptrdiff_t rfi_roster_neighbours(const rfi_roster *roster, ptrdiff_t agent, rfi_neighbour *neighbours, double *own);
+
+/* Who hears an agent, itself apart, by ascending number; returns how many, at most RFI_HEARERS_MAX if models are sealed. hearers NULL: they
+ * are counted alone. */
+ptrdiff_t rfi_roster_hearers(const rfi_roster *roster, ptrdiff_t agent, rfi_hearer *hearers);
 
 /* The witnesses of an agent (net/echo.h): those that hear most of the senders it hears, at most RFI_WITNESSES_MAX, by number; returns how
  * many. */

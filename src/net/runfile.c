@@ -10,6 +10,7 @@
 #include "net/keys.h"
 #include "net/runfile_leaves.h"
 #include "net/runfile_text.h"
+#include "net/seal.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -34,6 +35,7 @@ static const reef_field term_fields[] = {
     NUMBER(rfi_terms, REEF_FIELD_INT, stale, "1", 0, 2, "rounds that a model may be old"),
     NUMBER(rfi_terms, REEF_FIELD_REAL, malicious, "0.3333", 0, 0.4999999, "most weight that may be malicious"),
     NUMBER(rfi_terms, REEF_FIELD_REAL, largest, "1e6", 1e-300, 1e300, "magnitude beyond which a model is refused"),
+    NUMBER(rfi_terms, REEF_FIELD_BOOL, seal, "false", 0, 0, "models are encrypted for those who hear their sender"),
     TEXT(rfi_terms, graph, "", "who hears whom"),
     TEXT(rfi_terms, links, "", "who hears whom, by name"),
     TEXT(rfi_terms, weights, "metropolis", "weights of the links"),
@@ -356,6 +358,20 @@ static reef_status check_observers(const rfi_runfile *file, const char *source, 
     return REEF_OK;
 }
 
+/* Who cannot be given keys would hear nobody. Agents do not find that out one by one, but refuse the file. */
+static reef_status check_seal(const rfi_runfile *file, const char *source, reef_error *error)
+{
+    rfi_hearer hearer;
+    for (ptrdiff_t k = 0; k < file->agents && file->terms.seal; k++) {
+        const rfi_participant *who = &file->participants[k];
+        if (!who->removed && !rfi_hearer_make(&hearer, (uint32_t)k, who->identity)) {
+            return rfi_fail(error, REEF_E_FORMAT, "%s: seal: nothing can be sealed for the identity of %s", source,
+                            who->name);
+        }
+    }
+    return REEF_OK;
+}
+
 static reef_status check_whole(const rfi_runfile *file, const char *source, reef_error *error)
 {
     static const char *const needed[] = {"reef", "run", "id", "coordinator", "agents", "rule", "brokers"};
@@ -378,6 +394,9 @@ static reef_status check_whole(const rfi_runfile *file, const char *source, reef
         status = check_observers(file, source, error);
     }
     if (status == REEF_OK) {
+        status = check_seal(file, source, error);
+    }
+    if (status == REEF_OK) {
         status = rfi_leaves_check(file, source, error);
     }
     return status;
@@ -395,6 +414,7 @@ static reef_status read_tree(rfi_runfile *file, const char *source, reef_error *
         }
     }
     file->shape.largest = file->terms.largest;
+    file->shape.sealed = file->terms.seal;
     return check_whole(file, source, error);
 }
 

@@ -38,6 +38,7 @@ typedef struct rfi_leaf {
 typedef struct rfi_terms {
     int64_t epoch, from, seed, stale;
     double malicious, largest;
+    bool seal;                  /* models are encrypted for those who hear their sender (net/seal.h) */
     char graph[REEF_TEXT_SIZE]; /* "" with links */
     char links[REEF_TEXT_SIZE];
     char weights[REEF_TEXT_SIZE];

@@ -185,6 +185,9 @@ static void add_terms(const rfi_swarm *s, rfi_page *page)
         rfi_page_add(page, "%s\"%s\"", i ? ", " : "", s->url[i]);
     }
     rfi_page_add(page, "]\n");
+    if (s->options->seal) {
+        rfi_page_add(page, "seal: true\n");
+    }
     if (s->options->stale >= 0) {
         rfi_page_add(page, "stale: %d\n", s->options->stale);
     }

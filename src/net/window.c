@@ -63,18 +63,24 @@ static rfi_held *held_of(rfi_peer *peer, uint64_t round)
     return held->held && held->round == round ? held : NULL;
 }
 
-static rfi_cause finish(const rfi_window *window, rfi_peer *peer, rfi_slot *slot)
+/* What was signed is of no use, and is not asked for again. */
+static rfi_cause refuse(rfi_peer *peer, rfi_slot *slot, rfi_cause cause)
 {
-    if (rfi_shape_values(&window->setup.shape, slot->model)) {
-        slot->state = RFI_SLOT_COMPLETE;
-        return RFI_GOOD;
-    }
     rfi_held *held = held_of(peer, slot->round);
     if (held) {
         held->refused = true;
     }
     slot->state = RFI_SLOT_EMPTY;
-    return RFI_VALUE;
+    return cause;
+}
+
+static rfi_cause finish(const rfi_window *window, rfi_peer *peer, rfi_slot *slot)
+{
+    if (!rfi_shape_values(&window->setup.shape, slot->model)) {
+        return refuse(peer, slot, RFI_VALUE);
+    }
+    slot->state = RFI_SLOT_COMPLETE;
+    return RFI_GOOD;
 }
 
 /* Starts to fetch the model of a manifest that is held, if there is room. */
@@ -93,12 +99,24 @@ static void fetch_held(const rfi_window *window, rfi_peer *peer, const rfi_held 
     }
 }
 
+/* A small model that is sealed, with the boxes behind it. */
+static bool open_inline(const rfi_window *window, const rfi_head *head, const unsigned char *bytes,
+                        unsigned char *model)
+{
+    rfi_seal seal;
+    size_t parts = rfi_shape_payload(&window->setup.shape);
+    rfi_seal_begin(&seal, head);
+    bool opened = rfi_seal_find(&seal, &window->opener, bytes + parts, (size_t)head->payload - parts) &&
+                  rfi_seal_open(&seal, 0, model, bytes, parts);
+    rfi_wipe(&seal, sizeof seal);
+    return opened;
+}
+
 /* The payload of a small model: checked against the root of its verified head. */
 static rfi_cause take_inline(const rfi_window *window, rfi_peer *peer, const rfi_head *head, const unsigned char *bytes)
 {
     unsigned char hash[RFI_HASH_BYTES];
-    size_t size = rfi_shape_bytes(&window->setup.shape);
-    rfi_hash(hash, bytes, size);
+    rfi_hash(hash, bytes, (size_t)head->payload);
     if (memcmp(hash, head->root, sizeof hash) != 0) {
         return RFI_CHUNK;
     }
@@ -107,7 +125,11 @@ static rfi_cause take_inline(const rfi_window *window, rfi_peer *peer, const rfi
         return RFI_GOOD;
     }
     slot->round = head->round;
-    memcpy(slot->model, bytes, size);
+    if (!window->setup.shape.sealed) {
+        memcpy(slot->model, bytes, (size_t)head->payload);
+    } else if (!open_inline(window, head, bytes, slot->model)) {
+        return refuse(peer, slot, RFI_SEAL);
+    }
     return finish(window, peer, slot);
 }
 
@@ -352,6 +374,9 @@ rfi_cause rfi_window_chunk(rfi_window *window, double now, uint32_t agent, const
             slot->state = RFI_SLOT_EMPTY;
             peer->counts[RFI_GONE]++;
             break; /* the message may be what the other slot waits for */
+        case RFI_TAKEN_SHUT:
+            cause = refuse(peer, slot, RFI_SEAL);
+            break;
         case RFI_TAKEN_NONE:
             break;
         }

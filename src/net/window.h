@@ -39,6 +39,8 @@ typedef struct rfi_window_setup {
     double malicious; /* F: the most weight that may be malicious */
     int stale;        /* rounds a row may be old: 0 to RFI_STALE_MAX */
     const rfi_signatures *by;
+    uint32_t agent;       /* whose window it is, and... */
+    const rfi_keys *keys; /* ...its identity, which opens models that are sealed; must outlive the window */
 } rfi_window_setup;
 
 /* A run file to come: frames of rounds from `from` on carry its hash. */
@@ -89,6 +91,7 @@ typedef struct rfi_window {
     const reef_context *context;
     void *memory;
     rfi_window_setup setup; /* neighbours NULL: they are copied to peers */
+    rfi_opener opener;      /* if models are sealed */
     rfi_peer *peers;
     uint64_t round;     /* the round the window is around */
     rfi_edition after;  /* the epoch to come */

@@ -90,8 +90,8 @@ double rfi_window_weight(const rfi_window *window, uint64_t round, bool only_fre
 
 bool rfi_is_offence(rfi_cause cause)
 {
-    static const rfi_cause offences[] = {RFI_LENGTH, RFI_FORMAT,    RFI_SENDER,    RFI_CONFIG, RFI_SUBJECT,
-                                         RFI_SHAPE,  RFI_SIGNATURE, RFI_TWO_FACED, RFI_CHUNK,  RFI_VALUE};
+    static const rfi_cause offences[] = {RFI_LENGTH,    RFI_FORMAT,    RFI_SENDER, RFI_CONFIG, RFI_SUBJECT, RFI_SHAPE,
+                                         RFI_SIGNATURE, RFI_TWO_FACED, RFI_CHUNK,  RFI_VALUE,  RFI_SEAL};
     for (size_t i = 0; i < sizeof offences / sizeof offences[0]; i++) {
         if (offences[i] == cause) {
             return true;

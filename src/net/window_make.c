@@ -26,6 +26,9 @@ reef_status rfi_window_check(const rfi_window_setup *setup, reef_error *error)
         return rfi_fail(error, REEF_E_RANGE, "the weight that may be malicious is at least 0 and below 1/2, not %g",
                         setup->malicious);
     }
+    if (setup->shape.sealed && !setup->keys) {
+        return rfi_fail(error, REEF_E_ARG, "sealed models take a key to open them");
+    }
     double sum = setup->own_weight;
     bool good = setup->own_weight >= 0;
     for (ptrdiff_t l = 0; l < setup->count; l++) {
@@ -97,7 +100,13 @@ reef_status rfi_window_create(rfi_window **window, const reef_context *context, 
     made->setup.neighbours = NULL;
     made->flights = RFI_FLIGHTS_FIRST;
     made->fewer_at = -INFINITY;
+    bool opens = !setup->shape.sealed || rfi_opener_make(&made->opener, setup->agent, setup->keys);
+    assert(opens); /* an identity that was derived from a seed has an address */
+    (void)opens;
     for (ptrdiff_t l = 0; l < setup->count; l++) {
+        for (int s = 0; s < 2 && setup->shape.sealed; s++) {
+            made->peers[l].slots[s].fetch.opener = &made->opener;
+        }
         made->peers[l].who = setup->neighbours[l];
         made->peers[l].claim = -1;
         rfi_allowances_fill(made->peers[l].allowances);

@@ -1,5 +1,6 @@
 #include "net/frames.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const unsigned char frames_run[RFI_HASH_BYTES] = "the hash of a file, 32 bytes...";
@@ -52,6 +53,28 @@ size_t frames_make(unsigned char *frame, const rfi_head *head, const rfi_keys *k
         return RFI_MANIFEST_BYTES + (size_t)head->payload;
     }
     return RFI_MANIFEST_BYTES;
+}
+
+size_t frames_sealed(unsigned char *frame, rfi_head *head, const rfi_shape *shape, const rfi_keys *keys,
+                     const void *model, const rfi_hearer *hearers, ptrdiff_t count)
+{
+    unsigned char *payload = frame + RFI_MANIFEST_BYTES;
+    size_t parts = rfi_shape_payload(shape);
+    head->payload = parts + rfi_seal_model(head, shape, keys, model, hearers, count, payload, payload + parts);
+    rfi_hash(head->root, payload, (size_t)head->payload);
+    rfi_head_write(frame, head);
+    rfi_frame_sign(frame, keys, &rfi_ed25519);
+    return RFI_MANIFEST_BYTES + (size_t)head->payload;
+}
+
+void frames_hearers(rfi_hearer *hearers, const uint32_t *agents, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        rfi_keys keys = frames_keys(agents[i]);
+        if (!rfi_hearer_make(&hearers[i], agents[i], keys.public_key)) {
+            abort();
+        }
+    }
 }
 
 static void cheap_tag(unsigned char tag[RFI_SIGNATURE_BYTES], const unsigned char key[RFI_KEY_BYTES],

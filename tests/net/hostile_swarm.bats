@@ -163,9 +163,10 @@ finish_swarm() {
     for k in $(honest halves-kept); do [ "$(grep -c 'event=two_faced' "halves-kept/state-$k/audit.log")" = 9 ]; done
 }
 
-@test "two-faced agents over two brokers are excluded by all honest ones within 3 rounds, for good, with proofs" {
+# Five of them are excluded, and nobody else:  faces_found SWARM-OPTION...
+faces_found() {
     "$REEF" swarm trial.yaml -q --no-figures -o plain
-    "$REEF" swarm trial.yaml --no-figures -o faces --set malicious=5 --brokers 2 --two-faced 5 --keep keep
+    "$REEF" swarm trial.yaml --no-figures -o faces --set malicious=5 --brokers 2 --two-faced 5 --keep keep "$@"
     near faces plain 3
     for k in $(honest keep); do
         # shellcheck disable=SC2012 # names of our own
@@ -179,6 +180,15 @@ finish_swarm() {
         echo "agent $k: $last"
         [ "$last" -le 3 ]
     done
+}
+
+@test "sealed models of two-faced agents are as two-faced as others" {
+    faces_found --seal
+    grep -q '^seal: true$' keep/run.yaml
+}
+
+@test "two-faced agents over two brokers are excluded by all honest ones within 3 rounds, for good, with proofs" {
+    faces_found
     proof=$(ls keep/state-"$(honest keep | cut -d' ' -f1)"/proof-* | head -1)
     run -0 "$REEF" proof "$proof" --run keep/run.yaml
     [[ "$output" == *"agent-${proof##*-} of run trial"* ]]

@@ -56,9 +56,9 @@ run_all() {
     for pid in "${pids[@]}"; do wait "$pid"; done
 }
 
-# Nobody was alone, and the models are those of the run without leaves, bit for bit.
+# Nobody was alone, and the models are those of the run without leaves, bit for bit:  same_models TEST-LINE ROUNDS [LINE...]
 same_models() {
-    make_tree 'graph: complete' 'rule: mref' 'strategy: "diffusion:mu=0.1"' 'malicious: 0.2' 'deadline: 60s' "$1"
+    make_tree 'graph: complete' 'rule: mref' 'strategy: "diffusion:mu=0.1"' 'malicious: 0.2' 'deadline: 60s' "$1" "${@:3}"
     start_hub
     start_leaf east
     start_leaf west
@@ -85,6 +85,11 @@ same_models() {
 @test "models in chunks come through leaves" {
     same_models 'test: {problem: "lms:dimension=20000", rounds: 4, every: 1, wait: true, sync: false}' 4
     "$REEF" check run.yaml | grep -q '80000 bytes' # more than what a message may have
+}
+
+@test "sealed models come through leaves" {
+    same_models 'test: {problem: "lms:dimension=20000", rounds: 2, every: 1, wait: true, sync: false}' 2 'seal: true'
+    "$REEF" check run.yaml | grep -q '^models are sealed: '
 }
 
 # Agents without an end, each with a copy of the run file:  start_agents

@@ -90,7 +90,21 @@ static sim_event next_event(sim_world *world)
 
 rfi_shape sim_shape(const sim_world *world)
 {
-    return frames_shape(world->options.large ? SIM_LARGE : SIM_SMALL);
+    rfi_shape shape = frames_shape(world->options.large ? SIM_LARGE : SIM_SMALL);
+    shape.sealed = world->options.sealed;
+    return shape;
+}
+
+ptrdiff_t sim_hearers(const sim_world *world, int agent, rfi_hearer hearers[SIM_AGENTS])
+{
+    ptrdiff_t count = 0;
+    for (int l = 0; l < world->agents && world->options.sealed; l++) {
+        if (world->linked[l][agent] &&
+            !rfi_hearer_make(&hearers[count++], (uint32_t)l, world->agent[l].keys.public_key)) {
+            abort();
+        }
+    }
+    return count;
 }
 
 static reef_status record(void *user, uint64_t round, const unsigned char mark[RFI_HASH_BYTES], reef_error *error)
@@ -210,6 +224,7 @@ static rfi_node *make_node(sim_world *world, int k, uint64_t round, const double
     uint32_t witnesses[SIM_AGENTS];
     sim_agent *agent = &world->agent[k];
     rfi_neighbour neighbours[SIM_AGENTS];
+    rfi_hearer hearers[SIM_AGENTS];
     ptrdiff_t count = 0;
     for (int l = 0; l < world->agents; l++) {
         if (world->linked[k][l]) {
@@ -234,6 +249,8 @@ static rfi_node *make_node(sim_world *world, int k, uint64_t round, const double
                             .rounds = {.deadline = world->deadline},
                             .agent = (uint32_t)k,
                             .keys = &agent->keys,
+                            .hearers = hearers,
+                            .hearer_count = sim_hearers(world, k, hearers),
                             .boot = agent->boot,
                             .round = round,
                             .next = agent->second && second.from > next ? second.from : next,
@@ -317,7 +334,7 @@ static void save_checkpoint(sim_world *world, sim_agent *agent)
     int at = agent->checkpoints < SIM_CHECKPOINTS ? agent->checkpoints++ : sim_below(world, SIM_CHECKPOINTS);
     agent->checkpoint[at].round = rfi_node_rounds(agent->node)->round;
     memcpy(agent->checkpoint[at].model, rfi_node_model(agent->node),
-           rfi_shape_bytes(&(rfi_shape){RFI_NUMBERS_F64, 2, 0, {0}, 0}));
+           rfi_shape_bytes(&(rfi_shape){RFI_NUMBERS_F64, 2, 0, {0}, 0, false}));
 }
 
 static void step_agent(sim_world *world, int k)
@@ -362,7 +379,7 @@ static void offer_model(sim_world *world, int k)
     if (rfi_node_rounds(agent->node)->phase != RFI_PHASE_READY) {
         return;
     }
-    memset(agent->phi, 0, rfi_shape_bytes(&(rfi_shape){RFI_NUMBERS_F64, SIM_SMALL, 0, {0}, 0}));
+    memset(agent->phi, 0, rfi_shape_bytes(&(rfi_shape){RFI_NUMBERS_F64, SIM_SMALL, 0, {0}, 0, false}));
     agent->phi[0] = 0.9 * *(const double *)rfi_node_model(agent->node) + sim_uniform(world);
     rfi_node_offer(agent->node, agent->phi, world->now);
 }

@@ -35,6 +35,7 @@ typedef struct sim_options {
     bool large;  /* models in chunks */
     bool plain;  /* without echoes, as seeds that were kept from before there were any */
     bool epochs; /* the coordinator signs a second run file, which everybody gets to know at another time */
+    bool sealed; /* models are sealed */
     bool trace;  /* every event on standard error */
 } sim_options;
 

@@ -151,7 +151,17 @@ static void send_garbage(sim_world *world, int agent, int broker, rfi_topic topi
 static void change_model(sim_world *world, int agent, unsigned char *frame, rfi_head *head, double value)
 {
     if (head->type == RFI_FRAME_MODEL && head->flags & RFI_FLAG_INLINE) {
-        memcpy(frame + RFI_MANIFEST_BYTES, &value, sizeof value);
+        unsigned char *payload = frame + RFI_MANIFEST_BYTES;
+        const rfi_shape shape = sim_shape(world);
+        if (shape.sealed) {
+            const double model[SIM_SMALL] = {value};
+            rfi_hearer hearers[SIM_AGENTS];
+            ptrdiff_t count = sim_hearers(world, agent, hearers);
+            (void)rfi_seal_model(head, &shape, &world->agent[agent].keys, model, hearers, count, payload,
+                                 payload + rfi_shape_payload(&shape));
+        } else {
+            memcpy(payload, &value, sizeof value);
+        }
         rfi_hash(head->root, frame + RFI_MANIFEST_BYTES, (size_t)head->payload);
         sign_again(world, agent, frame, head);
     }

@@ -163,6 +163,8 @@ void sim_later(sim_world *world, double seconds, sim_event event);
 void sim_at(sim_world *world, double at, sim_event event);
 unsigned char *sim_copy(const void *bytes, size_t size);
 rfi_shape sim_shape(const sim_world *world);
+/* Who hears an agent, if models are sealed; returns how many. */
+ptrdiff_t sim_hearers(const sim_world *world, int agent, rfi_hearer hearers[SIM_AGENTS]);
 
 extern const rfi_netlink_ops sim_link_ops;
 /* A message or a question has come to a broker. */

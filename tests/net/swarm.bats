@@ -19,11 +19,12 @@ experiment() {
     } >trial.yaml
 }
 
-# Plays the experiment both ways; tables and all models must be the same files. Sets `refused`, the frames that were refused.
+# Plays the experiment both ways, as a swarm with options:  same_bits SWARM-OPTION...
+# Tables and all models must be the same files. Sets `refused`, the frames that were refused.
 same_bits() {
     rm -rf run swarm
     "$REEF" run trial.yaml -q --no-figures --save-models -o run
-    "$REEF" swarm trial.yaml --no-figures -o swarm >table
+    "$REEF" swarm trial.yaml --no-figures -o swarm "$@" >table
     refused=$(sed -n 's/.* alone, \([0-9]*\) frames refused.*/\1/p' table)
     cmp run/models/cell-0.safetensors swarm/models/cell-0.safetensors
     cmp run/summary.csv swarm/summary.csv
@@ -42,6 +43,26 @@ lms=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffus
 @test "mref: a swarm has the bits of a run, its memory included" {
     experiment mref "${lms[@]}" 'malicious: 2' 'attack: sign_flip' 'trust: true'
     same_bits
+}
+
+@test "sealed: a swarm has the bits of a run, and so the bits of one that is not sealed, with models inline and in chunks" {
+    experiment ref "${lms[@]}" 'malicious: 2' 'attack: additive:delta=1000' 'trust: true'
+    same_bits --seal --keep kept
+    [ "$refused" = 0 ]
+    grep -q '^seal: true$' kept/run.yaml
+    experiment mref "${lms[@]}" 'malicious: 2' 'attack: sign_flip' 'trust: true'
+    same_bits --seal
+    [ "$refused" = 0 ]
+    for rule in ref mref; do
+        experiment $rule 'problem: {kind: lms, dimension: 17000, noise: 0.01}' 'strategy: {kind: diffusion, mu: 0.00001}' 'rounds: 6' \
+            'malicious: 2' 'attack: sign_flip'
+        same_bits --seal
+        [ "$refused" = 0 ]
+    done
+    experiment ref "${lms[@]}" # those who hear an agent are others than those it hears
+    sed -i 's/^graph: .*/graph: "erdos_renyi:p=0.7,directed=true"/; s/^weights: .*/weights: uniform/; s/^rounds: .*/rounds: 10/' trial.yaml
+    same_bits --seal
+    [ "$refused" = 0 ]
 }
 
 @test "cclip and krum: a swarm has the bits of a run" {
@@ -148,6 +169,20 @@ print(sum(len(marks) == 1 for marks in seen.values()), sum(len(marks) > 1 for ma
     # shellcheck disable=SC2012 # names of our own
     [ "$(ls keep/state-*/audit.log 2>/dev/null | wc -l)" = 0 ]
     [ "$(cat keep/log-* | grep -c "^start: agent=")" -ge 50 ] # 16 starts and most of 40 restarts
+    near plain killed 1
+}
+
+@test "sealed: kills change nothing of what is promised" {
+    experiment ref "${trouble[@]}" 'steady: 75'
+    sed -i 's/^rounds: .*/rounds: 150/' trial.yaml
+    "$REEF" swarm trial.yaml -q --no-figures -o plain
+    run -0 observed -o killed --kills 15 --seal
+    read -r once more <<<"$output"
+    echo "$output"
+    [ "$more" = 0 ]
+    [ "$once" -gt 1200 ] # of 2400
+    grep -q " 0 frames refused" told
+    [ "$(cat keep/log-* | grep -c "^start: agent=")" -ge 20 ]
     near plain killed 1
 }
 

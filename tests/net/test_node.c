@@ -9,6 +9,7 @@
 
 enum { NUMBERS = 2, LOG = 64 };
 #define FRAME (RFI_MANIFEST_BYTES + NUMBERS * sizeof(double))
+#define SEALED (FRAME + RFI_SEAL_BYTES + (size_t)2 * RFI_SEALED_BOX)
 
 typedef enum deed { PUBLISHED, ASKED, RECORDED, COMBINED } deed;
 
@@ -18,12 +19,13 @@ typedef struct desk {
         deed what;
         rfi_topic topic;
         uint64_t round;
-        unsigned char bytes[FRAME];
+        unsigned char bytes[SEALED];
         size_t size;
     } log[LOG];
     int count;
     rfi_message message;
     bool has_message;
+    bool sealed;
     bool floods; /* the message comes again and again */
     reef_status record_status;
     rfi_keys keys[3];
@@ -33,7 +35,7 @@ typedef struct desk {
 
 static void note(desk *d, deed what, const rfi_topic *topic, uint64_t round, const void *bytes, size_t size)
 {
-    assert_true(d->count < LOG && size <= FRAME);
+    assert_true(d->count < LOG && size <= SEALED);
     d->log[d->count].what = what;
     d->log[d->count].topic = topic ? *topic : (rfi_topic){0};
     d->log[d->count].round = round;
@@ -109,6 +111,8 @@ static rfi_node *make_node(desk *d, bool wait_all, uint64_t from)
         }
     }
     const double zero[NUMBERS] = {0};
+    rfi_hearer hearers[2];
+    frames_hearers(hearers, (const uint32_t[]){1, 2}, 2);
     rfi_node_setup setup = {.window = {.shape = frames_shape(NUMBERS),
                                        .epoch = from > 0 ? 2 : 1,
                                        .from = from,
@@ -120,6 +124,8 @@ static rfi_node *make_node(desk *d, bool wait_all, uint64_t from)
                                        .by = &counting},
                             .rounds = {.deadline = 10, .wait_all = wait_all},
                             .keys = &d->keys[0],
+                            .hearers = hearers,
+                            .hearer_count = d->sealed ? 2 : 0,
                             .boot = 99,
                             .next = from,
                             .model = zero,
@@ -127,6 +133,7 @@ static rfi_node *make_node(desk *d, bool wait_all, uint64_t from)
                             .record = record,
                             .combine = combine,
                             .user = d};
+    setup.window.shape.sealed = d->sealed;
     memcpy(setup.window.run, frames_run, sizeof setup.window.run);
     reef_error error = {REEF_OK, ""};
     CHECK(rfi_node_create(&node, NULL, &setup, 0, &error) == REEF_OK, "%s", error.text);
@@ -158,6 +165,16 @@ static int set_up_patient(void **state)
     return open_desk(state, true);
 }
 
+static int set_up_sealed(void **state)
+{
+    int opened = open_desk(state, false);
+    desk *d = *state;
+    rfi_node_destroy(&d->node);
+    d->sealed = true;
+    d->node = make_node(d, false, 0);
+    return opened;
+}
+
 static int tear_down(void **state)
 {
     desk *d = *state;
@@ -175,12 +192,16 @@ static rfi_node_state step(desk *d, double now, reef_error *error)
 static rfi_node_state give(desk *d, double now, rfi_message_kind kind, uint32_t agent, uint64_t round, uint64_t boot,
                            double value, reef_error *error)
 {
-    static unsigned char frame[FRAME];
+    static unsigned char frame[SEALED];
     const double model[NUMBERS] = {value, value};
     rfi_shape shape = frames_shape(NUMBERS);
     rfi_head head = frames_head(&shape, agent, round, model);
     head.boot = boot;
-    size_t size = frames_make(frame, &head, &d->keys[agent], model);
+    shape.sealed = d->sealed;
+    rfi_hearer hearer;
+    frames_hearers(&hearer, (const uint32_t[]){0}, 1);
+    size_t size = d->sealed ? frames_sealed(frame, &head, &shape, &d->keys[agent], model, &hearer, 1)
+                            : frames_make(frame, &head, &d->keys[agent], model);
     d->message = (rfi_message){kind, {.kind = RFI_TOPIC_SLOT, .agent = agent, .round = round}, frame, size, false};
     d->has_message = true;
     return step(d, now, error);
@@ -278,6 +299,74 @@ static void one_broker_of_two_does_not_tell_the_own_round(void **state)
         assert_int_equal(step(d, 0.2, &error), round == 2 ? RFI_NODE_WAITING : RFI_NODE_READY);
     }
     assert_int_equal(rfi_node_rounds(d->node)->next, 9);
+}
+
+/* What agent 2 reads in a sealed frame of agent 0. */
+static void check_opens(const unsigned char *frame, size_t size, const double expected[NUMBERS])
+{
+    rfi_head head;
+    rfi_seal seal;
+    rfi_opener opener;
+    double model[NUMBERS];
+    rfi_keys keys = frames_keys(2);
+    const size_t parts = sizeof model + RFI_SEAL_BYTES;
+    const unsigned char *payload = frame + RFI_MANIFEST_BYTES;
+    assert_int_equal(rfi_frame_read(frame, size, &head), RFI_GOOD);
+    assert_true(rfi_opener_make(&opener, 2, &keys));
+    rfi_seal_begin(&seal, &head);
+    assert_true(rfi_seal_find(&seal, &opener, payload + parts, (size_t)head.payload - parts));
+    assert_true(rfi_seal_open(&seal, 0, (unsigned char *)model, payload, parts));
+    assert_memory_equal(model, expected, sizeof model);
+}
+
+/* As a process would that was killed and whose journal knows nothing of it. */
+static void begin_again(desk *d)
+{
+    rfi_node_destroy(&d->node);
+    d->node = make_node(d, false, 0);
+    gather(d);
+}
+
+/* While the process lives the same bytes are sent again. Another process, even if nothing tells it what was signed, takes another key. */
+static void a_sealed_model_is_sent_again_as_it_is_and_each_has_a_key_of_its_own(void **state)
+{
+    enum { AT_COMMITMENT = 176 };
+    desk *d = *state;
+    reef_error error;
+    static const double offered[NUMBERS] = {5, 6};
+    static const double other[NUMBERS] = {7, 8};
+    unsigned char sent[3][SEALED] = {{0}};
+    for (int process = 0; process < 3; process++) {
+        const double *model = process == 2 ? other : offered;
+        begin_again(d);
+        rfi_node_offer(d->node, model, 1);
+        assert_int_equal(step(d, 1, &error), RFI_NODE_WAITING);
+        assert_int_equal(d->log[1].what, PUBLISHED);
+        assert_int_equal(d->log[1].size, SEALED);
+        memcpy(sent[process], d->log[1].bytes, SEALED);
+        check_opens(sent[process], SEALED, model);
+        d->message = (rfi_message){.kind = RFI_MESSAGE_UP};
+        d->has_message = true;
+        assert_int_equal(step(d, 1.5, &error), RFI_NODE_WAITING);
+        assert_int_equal(d->log[0].what, PUBLISHED);
+        assert_memory_equal(d->log[0].bytes, sent[process], SEALED);
+        assert_int_equal(give(d, 1.6, RFI_MESSAGE_DATA, 2, 0, 7, 1, &error), RFI_NODE_READY);
+        assert_int_equal(rfi_node_rounds(d->node)->combined, 1);
+    }
+    for (int one = 0; one < 3; one++) {
+        assert_memory_not_equal(sent[one] + AT_COMMITMENT, sent[(one + 1) % 3] + AT_COMMITMENT, RFI_HASH_BYTES);
+    }
+}
+
+static void a_sealed_model_that_is_not_in_the_journal_is_not_sent(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    gather(d);
+    d->record_status = REEF_E_FILE;
+    offer(d, 1);
+    assert_int_equal(step(d, 1, &error), RFI_NODE_FAILED);
+    assert_int_equal(d->count, 1);
 }
 
 /* A state folder restored from a backup: the store knows better than the journal. */
@@ -508,6 +597,10 @@ int main(void)
         TEST(a_round_of_the_next_epoch_is_not_signed_under_this_file),
         TEST(rounds_before_an_epoch_are_not_signed_in_its_name),
         TEST(knows_when_a_broker_has_its_model),
+        cmocka_unit_test_setup_teardown(a_sealed_model_is_sent_again_as_it_is_and_each_has_a_key_of_its_own,
+                                        set_up_sealed, tear_down),
+        cmocka_unit_test_setup_teardown(a_sealed_model_that_is_not_in_the_journal_is_not_sent, set_up_sealed,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(who_waits_for_everybody_asks_for_the_round_it_lacks, set_up_patient, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Thousands of runs in a simulated network. A run that breaks a promise prints its seed, and
  *     REEF_SEED=n build/.../test_net_rounds
- * plays that one again, event by event on standard error (REEF_LARGE=1, REEF_EPOCHS=1: as it says). REEF_SCHEDULES sets how many are
+ * plays that one again, event by event on standard error (REEF_LARGE=1, REEF_EPOCHS=1, REEF_SEALED=1: as it says). REEF_SCHEDULES sets how many are
  * played, REEF_FIRST the first seed. */
 #include "net/crypto.h"
 #include "net/sim.h"
@@ -31,9 +31,9 @@ static void add(sim_result *total, const sim_result *one)
 static sim_result play(const sim_options *options)
 {
     sim_result result = sim_run(options);
-    CHECK(result.good, "REEF_SEED=%llu%s%s%s: %s (at %.3f s)", (unsigned long long)options->seed,
+    CHECK(result.good, "REEF_SEED=%llu%s%s%s%s: %s (at %.3f s)", (unsigned long long)options->seed,
           options->real ? ", real signatures" : "", options->large ? " REEF_LARGE=1" : "",
-          options->epochs ? " REEF_EPOCHS=1" : "", result.why, result.seconds);
+          options->epochs ? " REEF_EPOCHS=1" : "", options->sealed ? " REEF_SEALED=1" : "", result.why, result.seconds);
     return result;
 }
 
@@ -88,6 +88,19 @@ static void promises_hold_with_models_in_chunks(void **state)
     }
 }
 
+/* Sealing is an agent's own affair: none of the promises changes, whatever is lost, damaged, restarted or two-faced. */
+static void promises_hold_with_sealed_models(void **state)
+{
+    (void)state;
+    sim_result total = {0};
+    for (uint64_t seed = 0; seed < MONTE_CARLO(120, 16); seed++) {
+        sim_result result =
+            play(&(sim_options){.seed = seed, .sealed = true, .epochs = seed % 4 == 3, .large = seed % 8 == 2});
+        add(&total, &result);
+    }
+    CHECK(total.combined && total.crashes && total.excluded && total.joined && total.epochs, "too tame");
+}
+
 static void promises_hold_over_epochs(void **state)
 {
     (void)state;
@@ -108,8 +121,8 @@ static void one_seed_is_one_run(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
-        sim_result a = play(&(sim_options){.seed = seed});
-        sim_result b = play(&(sim_options){.seed = seed});
+        sim_result a = play(&(sim_options){.seed = seed, .sealed = seed % 4 == 1});
+        sim_result b = play(&(sim_options){.seed = seed, .sealed = seed % 4 == 1});
         assert_memory_equal(&a.seconds, &b.seconds, sizeof a.seconds);
         assert_int_equal(a.combined, b.combined);
         assert_int_equal(a.stale, b.stale);
@@ -144,6 +157,7 @@ int main(void)
                                                    .plain = getenv("REEF_PLAIN") != NULL,
                                                    .large = getenv("REEF_LARGE") != NULL,
                                                    .epochs = getenv("REEF_EPOCHS") != NULL,
+                                                   .sealed = getenv("REEF_SEALED") != NULL,
                                                    .trace = true});
         (void)printf("%s\n", result.good ? "good" : result.why);
         return result.good ? 0 : 1;
@@ -154,6 +168,7 @@ int main(void)
         cmocka_unit_test(what_was_found_stays_repaired),
         cmocka_unit_test(promises_hold_with_real_signatures),
         cmocka_unit_test(promises_hold_with_models_in_chunks),
+        cmocka_unit_test(promises_hold_with_sealed_models),
         cmocka_unit_test(promises_hold_over_epochs),
         cmocka_unit_test(promises_hold_in_every_schedule),
     };

@@ -255,6 +255,80 @@ static void one_login_one_list(void **state)
     }
 }
 
+static void sealing_is_part_of_what_is_signed(void **state)
+{
+    rfi_runfile file;
+    reef_error error = {REEF_OK, ""};
+    char more[600];
+    char draft[ROOM];
+    char nobody[RFI_KEY_TEXT];
+    const unsigned char none[RFI_KEY_BYTES] = {0};
+    (void)state;
+    assert_int_equal(read_more(plain, &file, &error), REEF_OK);
+    assert_false(file.terms.seal || file.shape.sealed);
+    rfi_runfile_free(&file);
+    (void)snprintf(more, sizeof more, "%sseal: true\n", plain);
+    CHECK(read_more(more, &file, &error) == REEF_OK, "%s", error.text);
+    assert_true(file.terms.seal && file.shape.sealed);
+    rfi_runfile_free(&file);
+    /* an identity that nobody can have made: openly it does no harm, and nothing can be sealed for it */
+    rfi_key_print(nobody, RFI_LETTER_IDENTITY, none);
+    for (int sealed = 0; sealed < 2; sealed++) {
+        size_t size = write_draft(draft, sealed ? more : plain);
+        memcpy(strstr(draft, "agent3: ") + strlen("agent3: \""), nobody, RFI_KEY_TEXT - 1);
+        reef_status status = read_text(draft, size, 90, &file, &error);
+        assert_int_equal(status, sealed ? REEF_E_FORMAT : REEF_OK);
+        if (status == REEF_OK) {
+            rfi_runfile_free(&file);
+        }
+    }
+    CHECK(strstr(error.text, "nothing can be sealed for the identity of agent3"), "%s", error.text);
+}
+
+/* Where links have a direction, those are given keys who hear, not those who are heard. */
+static void hearers_are_those_who_hear(void **state)
+{
+    rfi_runfile file;
+    rfi_roster roster;
+    reef_error error = {REEF_OK, ""};
+    rfi_neighbour heard[RFI_NEIGHBOURS_MAX];
+    rfi_hearer hearers[RFI_HEARERS_MAX];
+    bool hears[AGENTS][AGENTS] = {{false}};
+    double own = 0;
+    int one_way = 0;
+    (void)state;
+    CHECK(read_more("graph: \"erdos_renyi:p=0.6,directed=true\"\nseed: 2\nrule: mean\nmodel: {count: 3}\nweights: "
+                    "uniform\nseal: true\n"
+                    "brokers: [\"tls://a:1\"]\n",
+                    &file, &error) == REEF_OK,
+          "%s", error.text);
+    CHECK(rfi_roster_create(NULL, &file, &roster, &error) == REEF_OK, "%s", error.text);
+    for (ptrdiff_t k = 0; k < AGENTS; k++) {
+        ptrdiff_t count = rfi_roster_neighbours(&roster, k, heard, &own);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            hears[k][heard[i].agent] = true;
+        }
+    }
+    for (ptrdiff_t k = 0; k < AGENTS; k++) {
+        ptrdiff_t count = rfi_roster_hearers(&roster, k, hearers);
+        assert_int_equal(count, rfi_roster_hearers(&roster, k, NULL));
+        ptrdiff_t next = 0;
+        for (uint32_t l = 0; l < AGENTS; l++) {
+            unsigned char address[RFI_KEY_BYTES];
+            one_way += hears[l][k] && !hears[k][l];
+            if (hears[l][k]) {
+                assert_true(next < count && hearers[next].agent == l);
+                assert_true(rfi_box_address(address, file.participants[l].identity));
+                assert_memory_equal(hearers[next++].address, address, sizeof address);
+            }
+        }
+        assert_int_equal(next, count);
+    }
+    assert_true(one_way > 0);
+    rfi_roster_free(&roster);
+    rfi_runfile_free(&file);
+}
+
 static void knows_neighbourhoods(void **state)
 {
     rfi_runfile file;
@@ -350,6 +424,8 @@ int main(void)
         cmocka_unit_test(agents_stand_behind_leaves),
         cmocka_unit_test(one_key_one_place),
         cmocka_unit_test(one_login_one_list),
+        cmocka_unit_test(sealing_is_part_of_what_is_signed),
+        cmocka_unit_test(hearers_are_those_who_hear),
         cmocka_unit_test(knows_neighbourhoods),
         cmocka_unit_test(takes_links_by_name),
         cmocka_unit_test(unusable_terms_are_refused),
