@@ -1,5 +1,5 @@
-/* What ranks tell one another while each drives its own plan for all rows over its slice of the coordinates (driver.h). Slices are
- * whole slots of the canonical tree (num/treesum.h), so that a slot's sum is one rank's and which rank's shows nowhere. */
+/* What ranks exchange while each drives its own plan for all rows over its slice of the coordinates (driver.h). Slices are
+ * whole slots of the canonical tree (num/treesum.h): a slot's sum comes from one rank, and the result does not depend on which. */
 #ifndef RFI_AGG_ACROSS_H
 #define RFI_AGG_ACROSS_H
 
@@ -10,7 +10,7 @@ void rfi_across_clear_sums(reef_plan *plan);
 /* After it: the sums of all. `mine` is this rank's status; the result is that of all. */
 reef_status rfi_across_sums(const rfi_across *across, reef_plan *plan, reef_status mine, reef_error *error);
 
-/* Before combining: trust of other slots is 0, and only one rank tells what all have solved. */
+/* Before combining: trust of other slots is 0, and only one rank reports what all have solved. */
 void rfi_across_clear_trust(const rfi_across *across, reef_plan *plan);
 
 /* Whether any rank has met a suspect; if none has, the status of all. */

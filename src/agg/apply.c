@@ -130,7 +130,7 @@ static bool are_apart(const reef_plan *plan, const void *const *rows, const void
 }
 
 /* One call of the rule's kernel on all there is, and the scalar rule where the kernel leaves a coordinate to it. False: something is out of
- * the ordinary (a pointer, a number that is not finite), and all must be done the long way, which starts anew and tells what it is. */
+ * the ordinary (a pointer, a number that is not finite), and all must be done the long way, which starts again and reports what is wrong. */
 static bool apply_short(reef_plan *plan, const reef_input *input, void *out)
 {
     const rfi_worker *w = plan->m.workers;

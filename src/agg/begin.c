@@ -1,4 +1,4 @@
-/* Starting an aggregation: weights, rows in use, liars to expect, order of calls. */
+/* Starting an aggregation: weights, rows in use, malicious rows to expect, order of calls. */
 #include "agg/plan.h"
 #include "base/error.h"
 

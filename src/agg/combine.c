@@ -1,4 +1,4 @@
-/* Combining: the result of each coordinate, and who made it. Ranges are cut into blocks and spans here; a span goes to the rule's kernel, to
+/* Combining: the result of each coordinate, and the effective weights. Ranges are cut into blocks and spans here; a span goes to the rule's kernel, to
  * combine_sum.c or mixed.c, and what is left over to combine_column.c. */
 #include "agg/combine.h"
 #include "base/error.h"
@@ -169,7 +169,7 @@ static reef_status combine_range(rfi_combining *j, ptrdiff_t m1)
     ptrdiff_t slot = (ptrdiff_t)RFI_TILE << plan->slot_levels;
     ptrdiff_t length = plan->m.lengths[j->segment];
     reef_status failed = REEF_OK;
-    if (j->m0 % slot == 0) { /* otherwise a piece goes on with the sums of the one before */
+    if (j->m0 % slot == 0) { /* otherwise a piece continues the sums of the one before */
         rfi_treesum_start(&w->trust);
     }
     for (ptrdiff_t m = j->m0; m < m1;) {
@@ -190,7 +190,7 @@ static reef_status combine_range(rfi_combining *j, ptrdiff_t m1)
         }
         if (status != REEF_OK && failed == REEF_OK) {
             failed = status;
-            j->error = NULL; /* the first failure is told */
+            j->error = NULL; /* only the first failure is reported */
         }
         if (plan->report && (end % RFI_TILE == 0 || end == length)) {
             rfi_treesum_push(&w->trust);

@@ -1,6 +1,6 @@
 /* Combining one coordinate at a time: the scalar rules, which are the definition.
  *
- * Effective weights are found on the rule's own rows first and carried back to the caller's rows through the mixing
+ * Effective weights are computed for the rule's own rows first and traced back to the caller's rows through the mixing
  * matrix: abar_l = sum_k share_k refill_k C_kl. */
 #include "agg/combine.h"
 #include "base/error.h"
@@ -96,7 +96,7 @@ static reef_column column_of(const rfi_combining *j, ptrdiff_t n)
     column.floor = j->floor;
     column.tuned = j->share || n < rows ? rfi_plan_tune(plan, w->a, n, column.equal) : j->tuned;
     ptrdiff_t malicious_count = plan->malicious_count[plan->agg->count - 1];
-    if (!j->share && n < rows) { /* holes: each was one of the liars */
+    if (!j->share && n < rows) { /* holes: each counted as one of the malicious rows */
         malicious_count = malicious_count > rows - n ? malicious_count - (rows - n) : 0;
         ptrdiff_t most = plan->rule->bound ? plan->rule->bound(plan->params, n) : malicious_count;
         malicious_count = malicious_count < most ? malicious_count : most;
@@ -130,7 +130,7 @@ static double run_column(const rfi_combining *j, ptrdiff_t n)
     return plan->rule->traits & REEF_TRAIT_HULL ? clamp(value, low, high) : value;
 }
 
-/* Every row the rule believes has a hole here: the median of those that do have a value. */
+/* Every row to which the rule gives weight has a hole here: the result is the median of those that have a value. */
 static double run_median(const rfi_combining *j, ptrdiff_t rows)
 {
     rfi_worker *w = j->worker;

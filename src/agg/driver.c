@@ -8,7 +8,7 @@
 
 typedef enum tour_kind { OBSERVE, COMBINE, SCAN } tour_kind;
 
-/* One walk over all coordinates that are here. */
+/* One pass over all coordinates on this rank. */
 typedef struct tour {
     const rfi_drive *drive;
     tour_kind kind;
@@ -53,7 +53,7 @@ static bool is_void(void *user)
     return t->kind != SCAN && reef_plan_suspect(t->drive->plan);
 }
 
-/* A model that is one stretch, as many short ones are: there is nothing to walk over. */
+/* A model that is a single stretch, as many short ones are: no loop is needed. */
 static bool is_one_stretch(const rfi_drive *d)
 {
     const reef_plan *plan = d->plan;

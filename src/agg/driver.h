@@ -1,4 +1,4 @@
-/* Driving a plan: one aggregation of rows that may lie anywhere.
+/* Driving a plan: one aggregation of rows that may be anywhere.
  *
  *   reef_plan_begin -> whatever the caller checks then -> rfi_drive_run: passes of observe and solve, combine, end
  *
@@ -14,7 +14,7 @@
 
 #include <reef/agg.h>
 
-/* How ranks that have one slice each of the coordinates of a single segment tell one another what they sum up. Collective calls. */
+/* How ranks that have one slice each of the coordinates of a single segment exchange their sums. Collective calls. */
 typedef struct rfi_across {
     void *user;
     ptrdiff_t rank, ranks;
@@ -26,7 +26,7 @@ typedef struct rfi_across {
     int64_t *room; /* rfi_across_room bytes */
 } rfi_across;
 
-/* Bytes that an aggregation of so many rows needs to tell other ranks. */
+/* Bytes that an aggregation of so many rows exchanges with other ranks. */
 size_t rfi_across_room(ptrdiff_t rows, ptrdiff_t ranks, bool report);
 
 typedef struct rfi_drive {
@@ -37,7 +37,7 @@ typedef struct rfi_drive {
     reef_status (*read)(void *user, const rfi_stretch *at, const void **rows, reef_error *error);
     /* The type of a stretch's rows, told after reading it: the plan's, or one that rfi_plan_reads. NULL: the plan's. */
     rfi_type (*type)(void *user, const rfi_stretch *at);
-    /* Tells which stretch will be read next, in several calls; NULL: need not. */
+    /* Announces which stretch will be read next, in several calls; NULL: not needed. */
     void (*expect)(void *user, const rfi_stretch *part);
     /* The sink: where the results of a stretch are to be put, in the plan's type; */
     void *(*place)(void *user, const rfi_stretch *at);

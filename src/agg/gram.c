@@ -11,8 +11,8 @@
  * than CLOSE = 2^-6 of G_pp + G_qq, which honest rows never are, but colluders can be, both rows are done again in double precision. So
  * the squared distances are good to 152 u / CLOSE = 0.06 % at the very worst; rounding errors being random, 1e-7 is usual.
  *
- * Cost that an attacker can force: up to half of the rows can be repaired, which takes a quarter of what the double sums of all take. If
- * more of them are close to another, the rest of the tile (at least three chunks of four) is done in double precision at once. */
+ * Cost that an attacker can force: up to half of the rows can be repaired, which takes a quarter of the time of the double sums of all. If
+ * more of them are close to one another, the rest of the tile (at least three chunks of four) is done in double precision at once. */
 #include "agg/plan.h"
 #include "base/error.h"
 

@@ -1,4 +1,4 @@
-/* Rows behind pre-aggregators, by kernels: mixed rows C X are made in the type of the rows, some coordinates at a time, and stay in the
+/* Rows after pre-aggregators, by kernels: mixed rows C X are made in the type of the rows, some coordinates at a time, and stay in the
  * cache until the rule has seen them. Sums of float32 are taken in double precision and rounded once. */
 #include "agg/plan.h"
 #include "num/order.h"

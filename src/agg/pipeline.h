@@ -1,4 +1,4 @@
-/* Inside of a reef_agg: the parsed spec. Stages 0..count-2 are pre-aggregators, the last one is the rule. */
+/* The contents of a reef_agg: the parsed rule string. Stages 0..count-2 are pre-aggregators, the last one is the rule. */
 #ifndef RFI_AGG_PIPELINE_H
 #define RFI_AGG_PIPELINE_H
 
@@ -21,7 +21,7 @@ struct reef_agg {
     int nan; /* rfi_nan_policy */
 };
 
-/* Liars a stage expects among n rows by its own setting; 0 for rules without f. */
+/* Malicious rows that a stage expects among n by its own setting; 0 for rules without f. */
 ptrdiff_t rfi_stage_malicious(const rfi_stage *stage, ptrdiff_t n);
 
 /* registry.c: whether a rule is one of the library's own. */

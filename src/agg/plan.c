@@ -56,7 +56,7 @@ static reef_status check_shape(const reef_agg *agg, const reef_shape *shape, ree
     return REEF_OK;
 }
 
-/* Which Gram passes the pipe needs (see plan.h). */
+/* Which Gram passes the pipeline needs (see plan.h). */
 static void choose_passes(reef_plan *plan)
 {
     const reef_agg *agg = plan->agg;

@@ -1,4 +1,4 @@
-/* Inside of a reef_plan: one aggregation from rows to result.
+/* The contents of a reef_plan: one aggregation from rows to result.
  *
  *   raw rows --fetch--> points of a column --mix (matrix C)--> mixed rows --column rule or weighted sum--> out
  *
@@ -11,7 +11,7 @@
  *
  * Files: plan.c lays out memory, begin.c starts an aggregation, fetch.c reads columns, observe.c and gram.c sum, solve.c turns
  * sums into shares, combine.c with its parts (combine.h) makes the result, driver.c is the loop around them (across.c over ranks, apply.c for data
- * in memory), report.c and state.c what remains.
+ * in memory), report.c and state.c do the rest.
  */
 #ifndef RFI_AGG_PLAN_H
 #define RFI_AGG_PLAN_H

@@ -1,4 +1,4 @@
-/* The plan's side of rules that remember senders: observing residuals, handing them to the rule. */
+/* The plan's side of rules that remember senders: observing residuals, and passing them to the rule. */
 #include "agg/recall.h"
 
 #include "agg/plan.h"

@@ -1,14 +1,14 @@
-/* Memory per sender: what a rule keeps of everyone it hears, and how it looks at the rows of an aggregation.
+/* Memory per sender: what a rule keeps about every sender, and how it looks at the rows of an aggregation.
  *
  *   n rows x_l of the senders l      m0      coordinatewise median of the rows
  *   d_l = x_l - m0 (residual), or a sketch of it: D numbers        r_l = ||d_l||
  *
  * Observing sums r_l^2 and the sketches tile by tile along the canonical tree; with full memory (D = M) the residuals
  * themselves are kept. The sketch is linear and seeded: 64 neighbouring coordinates go to 64 different places (to 16 or 32
- * of them in turn, if it is shorter), turned by a random number of places per 64, each with a random sign. Lengths are kept
+ * of them in turn, if it is shorter), turned by a random number of places per 64, each with a random sign. Lengths are preserved
  * within about sqrt(2/D).
  * Solving reads the memory and leaves it alone; the end of an aggregation commits. Files: recall.c (plan's side), sketch.c,
- * senders.c (the memory itself), senders_bytes.c and state.c (its bytes). What a rule does with it is its own affair (reef/rule.h). */
+ * senders.c (the memory itself), senders_bytes.c and state.c (its bytes). What to do with it is up to the rule (reef/rule.h). */
 #ifndef RFI_AGG_RECALL_H
 #define RFI_AGG_RECALL_H
 
@@ -27,7 +27,7 @@ typedef struct rfi_recall {
     double *norm;            /* K */
     rfi_sender *who;         /* K: the senders present, as they were remembered */
     int64_t *ids, *heard;    /* K */
-    ptrdiff_t *place;        /* K: where the sender stands in the memory, -1: it is new, or starts afresh */
+    ptrdiff_t *place;        /* K: the sender's place in the memory, -1: it is new, or starts afresh */
     rfi_id_table table;      /* of `who` */
     double number[REEF_NUMBERS_MAX];
 } rfi_recall;

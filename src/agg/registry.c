@@ -1,4 +1,4 @@
-/* The family of rules: the built-in list, and what a rule from outside must have. */
+/* The family of rules: the built-in list, and what a rule from outside must provide. */
 #include "agg/driver.h"
 #include "agg/pipeline.h"
 #include "agg/rules/rules.h"

@@ -1,4 +1,4 @@
-/* Reports: who was believed. */
+/* Reports: how much weight each row had. */
 #include "agg/plan.h"
 #include "base/error.h"
 #include "base/text.h"

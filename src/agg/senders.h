@@ -1,8 +1,8 @@
-/* The senders a receiver remembers: a table by id, and what the rule keeps of each, of all, and of pairs of them.
+/* The senders a receiver remembers: a table by id, and what the rule keeps about each, about all, and about pairs of them.
  *
- * Senders stand in places 0, 1, ..., in the order in which they were first heard. There is room for `capacity` of them, which grows as they
- * come; beyond `limit` a new sender gets the place of the youngest who is absent. Nothing here changes during an aggregation: room is made
- * before it, and what it found is taken over at its end. */
+ * Senders have places 0, 1, ..., in the order in which they were first heard. There is room for `capacity` of them, which grows as new ones
+ * are heard; beyond `limit` a new sender gets the place of the youngest absent one. Nothing here changes during an aggregation: room is made
+ * before it, and what it learned is stored at its end. */
 #ifndef RFI_AGG_SENDERS_H
 #define RFI_AGG_SENDERS_H
 

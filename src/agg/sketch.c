@@ -1,4 +1,4 @@
-/* Sketches of residuals: few numbers that keep lengths and directions, summed in any parts.
+/* Sketches of residuals: a few numbers that preserve lengths and directions, and can be summed in parts.
  *
  *   sketch[bucket(m)] += sign(m) d(m)
  *

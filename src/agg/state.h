@@ -1,4 +1,4 @@
-/* Inside of a reef_state: the last result (centre of centered clipping), or the senders of a rule that remembers them. */
+/* The contents of a reef_state: the last result (centre of centered clipping), or the senders of a rule that remembers them. */
 #ifndef RFI_AGG_STATE_H
 #define RFI_AGG_STATE_H
 
@@ -6,7 +6,7 @@
 
 struct reef_state {
     const reef_context *context;
-    const reef_rule *rule; /* the last of the pipe */
+    const reef_rule *rule; /* the last of the pipeline */
     reef_dtype dtype;
     ptrdiff_t segments;
     ptrdiff_t *offsets; /* segments + 1 */

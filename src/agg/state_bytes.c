@@ -2,9 +2,9 @@
  *
  *   head        magic, version, byte order, size, rule and its version, shape, lengths, counters, seed
  *   body        the centre, or the senders (senders_bytes.c)
- *   checksum    FNV-1a of all before it
- * Every length in the head must be that of the state which takes the bytes; only the number of senders is the file's to say, and the size has to
- * agree with it. A single damaged byte always changes the checksum; bytes that were made to fit it still have to be in range. */
+ *   checksum    FNV-1a of everything before it
+ * Every length in the head must be that of the state that is loaded; only the number of senders may differ, and the size must agree with it.
+ * A single damaged byte always changes the checksum; bytes that were forged to fit it must still be in range. */
 #include "agg/state.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* adaptive: ALIE by malicious agents that watch how much weight they get. As long as receivers give them their fair share they stand z standard
- * deviations off; the less they get, the less they deviate, until they are honest but for independent noise and wait to be trusted again. */
+/* adaptive: ALIE by malicious agents that watch how much weight they get. As long as receivers give them their fair share, they deviate by z
+ * standard deviations; the less they get, the less they deviate, until they are honest except for independent noise and wait to be trusted again. */
 #include "attack/attack.h"
 
 #include <math.h>

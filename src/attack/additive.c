@@ -1,4 +1,4 @@
-/* additive: own + delta d, the attack of the REF paper. d is all ones, or drawn from N(0, I) once for all liars and rounds. */
+/* additive: own + delta d, the attack of the REF paper. d is all ones, or drawn from N(0, I) once for all malicious agents and rounds. */
 #include "attack/attack.h"
 
 typedef struct additive_params {

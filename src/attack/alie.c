@@ -1,6 +1,6 @@
-/* alie: "a little is enough". All liars send mu + z sigma (or minus), near enough to the honest rows to be believed.
+/* alie: "a little is enough". All malicious agents send mu + z sigma (or minus), close enough to the honest rows to keep their weight.
  *
- * z=auto, for n agents of which f lie: with s = floor(n/2 + 1) - f honest supporters the liars are the majority, so z is the
+ * z=auto, for n agents of which f are malicious: with s = floor(n/2 + 1) - f honest supporters they are the majority, so z is the
  * largest number with Phi(z) < (h - s) / h, h = n - f (share=honest), or < (n - s) / n (share=all; descriptions differ).
  */
 #include "attack/attack.h"
@@ -65,7 +65,7 @@ static const reef_field alie_fields[] = {
      .help = "noise that each malicious agent adds on its own, so that no two send the same"},
 };
 
-/* Where the liars are the majority alone, or nobody can be won, the quantile would be infinite: one half of an agent is left. */
+/* If malicious agents are the majority without supporters, or no supporter can be won, the quantile would be infinite: half an agent is left. */
 double rfi_alie_z(ptrdiff_t honest, ptrdiff_t malicious_count, bool all)
 {
     double h = honest > 0 ? (double)honest : 1;

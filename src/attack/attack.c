@@ -1,4 +1,4 @@
-/* Making attacks from specs and kinds, and asking them. */
+/* Making attacks from strings and kinds, and querying them. */
 #include "attack/attack.h"
 
 #include "base/error.h"

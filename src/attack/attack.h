@@ -1,4 +1,4 @@
-/* Inside of attacks: the kinds, and what several of them need.
+/* Internals of attacks: the kinds, and what several of them need.
  *
  * Notation: x_1..x_n are the rows known, M coordinates of R lanes (repetitions) each; mu and sigma their mean and standard deviation
  * (divisor n) per coordinate and lane. Sums run in double, over rows in the order given.
@@ -78,7 +78,7 @@ void rfi_attack_shift(const reef_attack_view *view, double shift, float *out);
 /* mu as a row. */
 void rfi_attack_mean(const reef_attack_view *view, float *mean);
 
-/* z of ALIE for h honest agents and f liars; `all`: the share is of all agents instead of the honest ones. */
+/* z of ALIE for h honest agents and f malicious ones; `all`: the share is of all agents instead of the honest ones. */
 double rfi_alie_z(ptrdiff_t honest, ptrdiff_t malicious_count, bool all);
 
 /* ---- sums over whole rows, lane by lane ---- */
@@ -97,13 +97,13 @@ static inline ptrdiff_t rfi_lane_count(const reef_attack_view *view, ptrdiff_t f
 
 /* ---- trying the rule in force ---- */
 
-/* The rule on the rows known and copies of `candidate`, as many per row known as there are liars per honest agent, at least one and
+/* The rule on the rows known and copies of `candidate`, as many per known row as there are malicious agents per honest one, at least one and
  * at most one more than rows are known. False if there is no rule or it fails. Needs rfi_attack_pointers. */
 bool rfi_attack_try(const reef_attack_view *view, const float *candidate, float *result);
 
 /* ---- random numbers ---- */
 
-/* The stream of one lane. agent: the liar, or 0 for what all liars have in common; round: of the view, or 0 for what stays. */
+/* The stream of one lane. agent: the malicious agent, or 0 for what they all have in common; round: that of the view, or 0 for what is constant. */
 void rfi_attack_rng(const reef_attack_view *view, ptrdiff_t lane, ptrdiff_t agent, int64_t round, rfi_rng *rng);
 
 #endif

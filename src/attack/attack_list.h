@@ -1,7 +1,7 @@
-/* The attacks, in the order in which they are listed. One line adds one: REEF_ATTACK(name) stands for the
+/* The attacks, in the order in which they are listed. To add one, add a line: REEF_ATTACK(name) stands for the
  * const reef_attack_kind rfi_attack_name of src/attack/name.c. */
 
-/* each liar for itself */
+/* each malicious agent on its own */
 REEF_ATTACK(additive)
 REEF_ATTACK(sign_flip)
 REEF_ATTACK(gaussian)
@@ -10,7 +10,7 @@ REEF_ATTACK(random)
 REEF_ATTACK(nan)
 REEF_ATTACK(few_coordinates)
 
-/* all liars together, hidden among the honest rows */
+/* all together, hidden among the honest rows */
 REEF_ATTACK(mimic)
 REEF_ATTACK(alie)
 REEF_ATTACK(shared_noise)
@@ -20,11 +20,11 @@ REEF_ATTACK(ipm)
 REEF_ATTACK(min_max)
 REEF_ATTACK(fang)
 
-/* against the rule in force */
+/* against the rule in use */
 REEF_ATTACK(fang_krum)
 REEF_ATTACK(line_search)
 
-/* another row for every receiver */
+/* a different row for every receiver */
 REEF_ATTACK(two_faced)
 REEF_ATTACK(dissensus)
 

@@ -1,5 +1,5 @@
-/* come_and_go: sends what it should, under ids that change. Honest churn: these messages are as good as any, but nobody knows their senders for
- * long. */
+/* come_and_go: sends honest messages, under ids that change. This models honest churn: the messages are as good as any, but nobody knows their senders
+ * for long. */
 #include "attack/attack.h"
 
 typedef struct come_and_go_params {

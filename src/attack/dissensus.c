@@ -1,10 +1,10 @@
-/* dissensus: keeps the receiver from coming nearer to those it hears. With w the receiver's model, x_i the honest rows it hears and f the
- * liars among its senders, each of them sends
+/* dissensus: keeps the receiver from agreeing with those it hears. With w the receiver's model, x_i the honest rows it hears and f the
+ * number of malicious agents among its senders, each of these sends
  *
  *   w - epsilon / f sum_i (x_i - w).
  *
  * With epsilon = 1 and equal weights the average over all senders is w: the receiver learns nothing from the others; with more it
- * moves away from them. Needs the receiver's model and rows; without them the liar is honest. */
+ * moves away from them. Needs the receiver's model and rows; without them the malicious agent is honest. */
 #include "attack/attack.h"
 
 typedef struct dissensus_params {

@@ -1,9 +1,9 @@
-/* fang: directed deviation against trimmed mean and median. Where the honest mean moved up since the round before, liars send values
- * below all honest ones, otherwise above them. u is uniform in (0, 1), b > 1:
+/* fang: directed deviation against trimmed mean and median. Where the honest mean moved up since the previous round, malicious agents send
+ * values below all honest ones, otherwise above them. u is uniform in (0, 1), b > 1:
  *
  *   range=extremes   up:   from min_i x_i down to b min (min <= 0) or min / b (min > 0), the part u of the way
  *                    down: from max_i x_i up   to b max (max > 0) or max / b (max <= 0)
- *   range=sigma      up:   mu - (3 + u) sigma,   down: mu + (3 + u) sigma: for liars that know only their own rows
+ *   range=sigma      up:   mu - (3 + u) sigma,   down: mu + (3 + u) sigma: for malicious agents that know only their own rows
  */
 #include "attack/attack.h"
 

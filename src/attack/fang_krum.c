@@ -1,5 +1,5 @@
-/* fang_krum: directed deviation against rules that choose a row. All liars send r - lambda s, where r is the model of the round before
- * and s the signs of mu - r, with the largest lambda for which the rule in force still chooses that row.
+/* fang_krum: directed deviation against rules that choose a row. All malicious agents send r - lambda s, where r is the model of
+ * the previous round and s the signs of mu - r, with the largest lambda for which the rule in use still chooses that row.
  *
  * lambda starts at a bound of the paper's, (2 (h - 2) / max(h - f - 1, 1) + 1) max_i |x_i - r| / sqrt(M), and is halved until the rule
  * chooses; then the gap to the last refusal is bisected. Without a rule lambda = max_i |x_i - r| / sqrt(M).
@@ -52,7 +52,7 @@ static void place(const reef_attack_view *view, const float *mean, double lambda
     }
 }
 
-/* Whether the rule answers with the liars' row. */
+/* Whether the rule returns the malicious agents' row. */
 static bool is_chosen(const reef_attack_view *view, const float *mean, double lambda, float *out)
 {
     float *result = rfi_attack_row(view, 1);

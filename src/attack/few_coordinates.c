@@ -1,5 +1,5 @@
-/* few_coordinates: own + delta in `count` random coordinates, the same for all liars; the rest is honest. Against rules that judge whole
- * rows by their distance. */
+/* few_coordinates: own + delta in `count` random coordinates, the same for all malicious agents; the rest is honest. Aimed at rules that
+ * judge whole rows by their distance. */
 #include "attack/attack.h"
 
 typedef struct few_params {

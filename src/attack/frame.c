@@ -1,6 +1,6 @@
-/* frame: malicious agents that imitate the noise of some honest agents while they pull all in one direction. A rule that asks who acts together finds
- * these honest agents on their side, and if that makes a majority the remaining honest ones are the group that is cut. Needs to know each honest row
- * of the same round. */
+/* frame: malicious agents that imitate the noise of some honest agents while they pull all in one direction. A rule that looks for agents that act together
+ * puts these honest agents in their group; if that is then the majority, the remaining honest agents are the group that is cut. Needs to know each
+ * honest row of the same round. */
 #include "attack/attack.h"
 
 #include <math.h>

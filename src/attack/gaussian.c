@@ -1,4 +1,4 @@
-/* gaussian: own + sigma N(0, I), drawn anew by every liar in every round. */
+/* gaussian: own + sigma N(0, I), drawn separately by every malicious agent in every round. */
 #include "attack/attack.h"
 
 typedef struct gaussian_params {

@@ -1,5 +1,5 @@
-/* ipm: inner-product manipulation. The update goes against the mean of the honest ones: r - epsilon (mu - r), where r is the
- * reference. Small epsilon hides among the honest rows, large ones turn the mean round once epsilon > h / f. */
+/* ipm: inner-product manipulation. The update points against the mean of the honest ones: r - epsilon (mu - r), where r is the
+ * reference. Small epsilon hides among the honest rows, large ones reverse the mean once epsilon > h / f. */
 #include "attack/attack.h"
 
 typedef struct ipm_params {

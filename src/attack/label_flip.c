@@ -1,4 +1,4 @@
-/* label_flip: liars learn from labels y -> classes - 1 - y and send what comes out, otherwise as everybody else. */
+/* label_flip: malicious agents learn from labels y -> classes - 1 - y and send the result; otherwise they behave like all others. */
 #include "attack/attack.h"
 
 const reef_attack_kind rfi_attack_label_flip = {

@@ -1,5 +1,5 @@
-/* line_search: the best factor for a known direction. All liars send mu + t d, with the t that moves the result of the rule in force
- * farthest from mu:
+/* line_search: the best factor for a known direction. All malicious agents send mu + t d, with the t that moves the result of the
+ * rule in use farthest from mu:
  *
  *   direction=alie   d = sigma,       t = z of ALIE to begin with
  *   direction=ipm    d = -(mu - r),   t = 1 + epsilon of IPM, 1.5 to begin with; r the reference

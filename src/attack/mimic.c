@@ -1,5 +1,5 @@
-/* mimic: malicious agents copy one honest agent, which then counts for many, or several of them, one each. agent: the place of the first among
- * the rows known, or the row farthest from their mean (lane by lane; the first of equals). */
+/* mimic: malicious agents copy one honest agent, which then counts as many, or several of them, one each. agent: the place of the first among
+ * the known rows, or the row farthest from their mean (lane by lane; the first of equals). */
 #include "attack/attack.h"
 
 typedef struct mimic_params {

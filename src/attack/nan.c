@@ -1,5 +1,5 @@
-/* nan: values that are not numbers, or barely: NaN, infinities, the three in turn, the largest finite number; everywhere, or in one
- * random coordinate of what is honest otherwise. */
+/* nan: values that are not numbers, or barely: NaN, infinities, the three in turn, or the largest finite number; everywhere, or in one
+ * random coordinate of an otherwise honest row. */
 #include "attack/attack.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* random: numbers that have nothing to do with the data, N(0, scale^2) or uniform in (-scale, scale), anew in every round. */
+/* random: numbers that have nothing to do with the data, N(0, scale^2) or uniform in (-scale, scale), drawn again in every round. */
 #include "attack/attack.h"
 
 typedef struct random_params {

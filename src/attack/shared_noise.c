@@ -1,6 +1,6 @@
-/* shared_noise: every malicious agent sends the honest mean plus noise that they share, and a little of its own. No average shows a bias; but what
- * the honest average away stays in the result, because these do not average out against each other. With several ids each, which take turns, they may
- * seem to be the majority. */
+/* shared_noise: every malicious agent sends the honest mean plus noise that they share, and a little of its own. No average shows a bias, but while
+ * honest noise averages out, shared noise does not and stays in the result. With several ids each, which take turns, malicious agents may seem to be
+ * the majority. */
 #include "attack/attack.h"
 
 typedef struct shared_noise_params {

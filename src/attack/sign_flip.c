@@ -1,4 +1,4 @@
-/* sign_flip: the opposite, scaled.
+/* sign_flip: the negative, scaled.
  *
  *   reference=zero       out = -scale own                                  (the model itself, as Li et al. do)
  *   reference=previous   out = previous - scale (own - previous)           (the update, as with gradients)

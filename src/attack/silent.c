@@ -1,4 +1,4 @@
-/* silent: sends nothing, as an agent that has crashed. */
+/* silent: sends nothing, like an agent that has crashed. */
 #include "attack/attack.h"
 
 static bool message(const void *params, const reef_attack_view *view, float *out)

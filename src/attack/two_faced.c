@@ -1,5 +1,5 @@
-/* two_faced: own + delta to some receivers, own - delta to the others, to pull the honest agents apart. Who hears which: by even and odd
- * numbers, or by a coin per receiver that stays (in each repetition another one). A row for all is own + delta. */
+/* two_faced: own + delta to some receivers, own - delta to the others, to pull the honest agents apart. Who hears which is decided by even and
+ * odd numbers, or by one coin toss per receiver and repetition. A row for all is own + delta. */
 #include "attack/attack.h"
 
 typedef struct two_faced_params {

@@ -1,5 +1,5 @@
-/* whitewash: ALIE by malicious agents that come under a new id every few rounds, so that no memory has anything against them; or stay away between
- * their visits until what is remembered of them has faded. Each adds noise of its own, so that no two send the same. */
+/* whitewash: ALIE by malicious agents that return under a new id every few rounds, so that no memory has anything against them; or that stay away
+ * between their visits until what is remembered of them has faded. Each adds noise of its own, so that no two send the same. */
 #include "attack/attack.h"
 
 typedef struct whitewash_params {

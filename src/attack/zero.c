@@ -1,4 +1,4 @@
-/* zero: sends nothing new. reference=zero: the vector 0; reference=previous: its model of the round before, a free rider. */
+/* zero: sends nothing new. reference=zero: the vector 0; reference=previous: its model of the previous round, as a free rider does. */
 #include "attack/attack.h"
 
 typedef struct zero_params {

@@ -1,4 +1,4 @@
-/* Inside of a reef_context. */
+/* The contents of a reef_context. */
 #ifndef RFI_BASE_CONTEXT_H
 #define RFI_BASE_CONTEXT_H
 

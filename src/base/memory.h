@@ -1,7 +1,7 @@
 /* Memory: overflow-checked sizes, the context's allocator, and an arena that lays out one block.
  *
  * An arena with base == NULL only measures: the same layout code tells how much memory is needed and,
- * run again on real memory, hands it out. That is why the stated workspace size is exact.
+ * run again on real memory, assigns it. That is why the stated workspace size is exact.
  */
 #ifndef RFI_BASE_MEMORY_H
 #define RFI_BASE_MEMORY_H

@@ -1,6 +1,6 @@
 /* The registry: what kinds a family has, the library's own and those added to a context.
  *
- * Each room above describes its families by an rfi_family; everything else (specs, lists, tables, registering) follows from that. */
+ * Each module above describes its families by an rfi_family; everything else (specs, lists, tables, registering) follows from that. */
 #ifndef RFI_BASE_REGISTRY_H
 #define RFI_BASE_REGISTRY_H
 

@@ -1,4 +1,4 @@
-/* Structs that callers fill state their size: what is of another version of the interface is refused. */
+/* Structs that callers fill in state their size; those of another version of the interface are refused. */
 #include "base/error.h"
 
 reef_status rfi_check_size(size_t stated, size_t known, const char *name, reef_error *error)

@@ -1,7 +1,7 @@
 /* Spec strings name:key=value,key=value for everything that has a field table: rules, graphs, weights, links, ...
  *
- * A value may stand in parentheses, which are not part of it: data=(csv:path=a.csv,label=b). That is how a spec goes into a spec, and
- * how a value can contain a comma or be empty. Parentheses inside it come in pairs.
+ * A value may be in parentheses, which are not part of it: data=(csv:path=a.csv,label=b). In this way a value can be a spec string
+ * itself, contain a comma or be empty. Parentheses inside it come in pairs.
  */
 #ifndef RFI_BASE_SPEC_H
 #define RFI_BASE_SPEC_H
@@ -19,7 +19,7 @@ reef_status rfi_spec_text(const char *spec, rfi_slice *text, reef_error *error);
 reef_status rfi_spec_read(const reef_context *context, const rfi_family *family, const char *spec, void *common,
                           const reef_kind **kind, void **params, reef_error *error);
 
-/* The two halves of it, for those with a grammar around it (pipes): the kind that `text` names and what stands behind the colon
+/* The two halves of it, for callers with a grammar around it (pipelines): the kind that `text` names and what follows the colon
  * (list->text NULL: there is no colon), and its parameters from that. */
 reef_status rfi_spec_find(const reef_context *context, const rfi_family *family, rfi_slice text, const reef_kind **kind,
                           rfi_slice *list, reef_error *error);

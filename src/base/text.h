@@ -24,8 +24,8 @@ void rfi_hide_control(char *text);
 /* True for a word of at most 32 letters, digits and _-. that a message may repeat. What a file holds besides is not for everybody who
  * reads messages, and may be no text at all. */
 bool rfi_is_word(rfi_slice slice);
-/* Cuts slice at the first `mark`: returns what stands before it, and leaves in *rest what follows.
- * *found tells whether there was one; without it everything is returned and *rest is empty. */
+/* Cuts slice at the first `mark`: returns what comes before it, and leaves in *rest what follows.
+ * *found says whether there was one; without it everything is returned and *rest is empty. */
 rfi_slice rfi_cut(rfi_slice slice, char mark, rfi_slice *rest, bool *found);
 /* Edit distance between a slice and a word (insert, delete, replace, swap neighbours), ignoring the case of letters; large when one is over 32 letters. */
 int rfi_edit_distance(rfi_slice slice, const char *word);

@@ -43,7 +43,7 @@ static rfi_stretch part_at(const rfi_walk *walk, ptrdiff_t part, ptrdiff_t worke
     return (rfi_stretch){worker, segment, m0 > walk->from ? m0 : walk->from, m1 < walk->to ? m1 : walk->to};
 }
 
-/* A walk under way. */
+/* The state of a walk. */
 typedef struct journey {
     const rfi_walk *walk;
     ptrdiff_t first;    /* part */

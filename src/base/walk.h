@@ -1,7 +1,7 @@
 /* Walking over the coordinates of some segments on the workers of a context.
  *
- * Every segment is cut into parts at multiples of the grain. Workers take parts, or bundles of neighbours where there are many, in any order; the one that has a part visits it from
- * front to back, in stretches of at most `step`. The first failure ends the walk. */
+ * Every segment is cut into parts at multiples of the grain. Workers take parts, or bundles of neighbouring parts if there are many, in any
+ * order; a worker visits its part from front to back, in stretches of at most `step`. The first failure ends the walk. */
 #ifndef RFI_BASE_WALK_H
 #define RFI_BASE_WALK_H
 
@@ -29,7 +29,7 @@ typedef struct rfi_walk {
     reef_status (*visit)(void *user, const rfi_stretch *at, reef_error *error);
     /* True once visiting more serves nothing; NULL: never. */
     bool (*over)(void *user);
-    reef_status tolerated; /* a failure that does not end the walk, though it is told in the end; REEF_OK: none */
+    reef_status tolerated; /* a failure that does not end the walk but is reported at its end; REEF_OK: none */
 } rfi_walk;
 
 /* Numbers the parts: those of segment s are parts[s] to parts[s + 1] - 1. */

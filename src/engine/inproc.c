@@ -1,4 +1,4 @@
-/* The engine of one process: nobody to talk to but itself. */
+/* The engine of one process, which communicates only with itself. */
 #include <assert.h>
 #include <reef/engine.h>
 

@@ -1,4 +1,4 @@
-/* Partition of a network by METIS, the only file that knows it. */
+/* Partition of a network by METIS, the only file that uses it. */
 #include "engine/metis.h"
 
 #include <assert.h>

@@ -1,10 +1,10 @@
-/* The engine over MPI, the only file that knows it. Part of libreef_mpi; needs nothing of libreef but its types.
+/* The engine over MPI, the only file that uses it. Part of libreef_mpi; needs nothing from libreef but its types.
  *
- * Pieces are sent from where they lie and received where they belong: a parcel is a derived datatype of absolute addresses, so there are
+ * Pieces are sent from where they are and received where they belong: a parcel is a derived datatype of absolute addresses, so there are
  * no counts beyond 2^31 and no copies of ours. The types of an exchange are kept for the next one with the same pieces.
  *
- * Where a machine has more ranks than processors a rank that waits gives its processor away between two looks; not every MPI does that by
- * itself, and then three ranks on two processors are slower by a factor of hundreds. */
+ * If a machine has more ranks than processors, a waiting rank yields its processor between two polls. Not every MPI does that on its
+ * own, and then three ranks on two processors are slower by a factor of hundreds. */
 #include <assert.h>
 #include <reef/mpi.h>
 
@@ -151,7 +151,7 @@ static int bytes_type(size_t bytes, MPI_Datatype *type)
     return code;
 }
 
-/* Pieces that lie one behind the other are one. */
+/* Adjacent pieces are sent as one. */
 static ptrdiff_t join(const reef_parcel *parcel, MPI_Aint *places)
 {
     ptrdiff_t runs = 0;

@@ -1,7 +1,7 @@
-/* barabasi_albert: agents arrive one by one, and each links with m earlier ones, who are met with probability proportional to the
+/* barabasi_albert: agents arrive one by one, and each links with m earlier ones, chosen with probability proportional to the
  * links they have. The first m + 1 agents are all linked. m (m + 1) / 2 + (K - m - 1) m links both ways.
  *
- * Both ends of every link are kept in one row: a random entry of it is an agent by its degree. */
+ * Both ends of every link are kept in one list: a random entry of it is an agent drawn in proportion to its degree. */
 #include "graph/graph.h"
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ static const reef_field ba_fields[] = {
      .help = "earlier agents that each new one links with"},
 };
 
-/* Links agent k with m others; ends[0..count) are the ends so far. Link number i of k stands at count + 2 i. */
+/* Links agent k with m others; ends[0..count) are the ends so far. Link number i of k is at count + 2 i. */
 static void attach(int32_t *ends, ptrdiff_t count, ptrdiff_t k, ptrdiff_t m, rfi_rng *rng)
 {
     for (ptrdiff_t i = 0; i < m;) {

@@ -1,7 +1,7 @@
-/* What the theory asks of a network: honest majorities, a connected and primitive honest subgraph, no agent that hears only itself.
+/* What the theory requires of a network: honest majorities, a connected and primitive honest subgraph, and no agent that hears only itself.
  *
- * Assumption 1: for every honest agent k more than half of N_k is honest; by number of senders (what count-based starts need) and by
- * their weight (what rules need that go by weight mass). */
+ * Assumption 1: for every honest agent k more than half of N_k is honest; by number of senders (which count-based starts need) and by
+ * their weight (which rules that use weights need). */
 #include "graph/graph.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@
 /* One column, as the checks see it: links of weight > 0 only. */
 typedef struct tally {
     ptrdiff_t count, malicious_count;
-    double weight, lied; /* weight of all, and of liars */
+    double weight, lied; /* weight of all, and of malicious agents */
     double own;
 } tally;
 
@@ -36,7 +36,7 @@ static tally tally_column(const reef_csr *csr, const bool *malicious, ptrdiff_t 
     return t;
 }
 
-/* Liars that n senders can bear: a strict majority remains. */
+/* Malicious agents that n senders tolerate: a strict majority remains. */
 static ptrdiff_t tolerated(ptrdiff_t n)
 {
     return n > 0 ? (n - 1) / 2 : 0;
@@ -52,7 +52,7 @@ static void count_majority(reef_majority *majority, ptrdiff_t k, double share, b
     }
 }
 
-/* An agent that hears nobody has nobody who lies to it. */
+/* An agent that hears nobody hears no malicious agent. */
 static void add_honest(reef_graph_facts *facts, ptrdiff_t k, const tally *t)
 {
     double by_count = t->count > 0 ? (double)(t->count - t->malicious_count) / (double)t->count : 1;

@@ -1,5 +1,5 @@
-/* Walks over a graph: components, period, and the graph the other way round. None of them recurs, so that a line of a million agents
- * is no deeper than a star. */
+/* Traversals of a graph: components, period, and the reversed graph. None of them is recursive, so that a line of a million agents
+ * needs no more stack than a star. */
 #include "graph/graph.h"
 
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 /* erdos_renyi: each pair is linked with probability p, independently.
  *
- * The pairs form one long row; the gap to the next linked pair is geometric, floor(log u / log(1 - p)), so the work is that of the
- * links and not of the pairs (Batagelj and Brandes 2005). */
+ * The pairs form one long row; the gap to the next linked pair is geometric, floor(log u / log(1 - p)), so the work is proportional to the
+ * links and not to the pairs (Batagelj and Brandes 2005). */
 #include "graph/graph.h"
 
 #include "base/text.h"

@@ -3,7 +3,7 @@
  *   edges    lines "l k" or "l k weight": k hears l; undirected files mean both ways
  *   matrix   row l, column k: whether k hears l (0 or 1), or with which weight a_lk; a matrix is always directed
  *
- * Numbers stand between blanks, tabs, commas or semicolons; # begins a comment; agents are numbered from 0. */
+ * Numbers are separated by blanks, tabs, commas or semicolons; # begins a comment; agents are numbered from 0. */
 #include "graph/graph.h"
 
 #include "base/error.h"
@@ -123,7 +123,7 @@ static reef_status add_edge(reading *r, const double *values, ptrdiff_t count, p
     return REEF_OK;
 }
 
-/* Whether there are weights is told by the first line. */
+/* The first line decides whether there are weights. */
 static reef_status read_edges(reading *r, int kind, reef_error *error)
 {
     double values[3] = {0};

@@ -1,6 +1,6 @@
 /* geometric: agents at random places of the unit square hear those within a radius.
  *
- * Cells of a side >= radius are filled first; whoever is heard sits in the same cell or in one of the eight around it. O(K + links). */
+ * Agents are first sorted into cells of side >= radius; whoever is heard is in the same cell or in one of the eight around it. O(K + links). */
 #include "graph/graph.h"
 
 #include "base/error.h"

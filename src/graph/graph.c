@@ -1,4 +1,4 @@
-/* Making graphs from specs and arrays, and asking them. */
+/* Making graphs from strings and arrays, and querying them. */
 #include "graph/graph.h"
 
 #include "base/error.h"

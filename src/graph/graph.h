@@ -1,4 +1,4 @@
-/* Inside of graphs: the struct, the draft that generators fill, and the kinds.
+/* Internals of graphs: the struct, the draft that generators fill, and the kinds.
  *
  *   spec --generate--> draft (links in any order) --build--> graph (CSR by receiver) --weights--> done
  */

@@ -1,4 +1,4 @@
-/* The kinds of graphs, in the order in which they are listed. One line adds one: REEF_GRAPH(name) stands for the
+/* The kinds of graphs, in the order in which they are listed. To add one, add a line: REEF_GRAPH(name) stands for the
  * const rfi_graph_kind rfi_graph_name of src/graph/name.c. */
 
 /* fixed */

@@ -2,8 +2,8 @@
  *
  * B = D^-1/2 A D^1/2 with D = diag(p) is symmetric and has the eigenvalues of A; that of 1 belongs to sqrt(p), which is projected out
  * of every vector. After m steps the ends of the spectrum are those of an m x m tridiagonal matrix T (alpha, beta), and an eigenvalue
- * theta of T whose eigenvector has last component s is within beta_m |s| of one of B. Vectors are not reorthogonalised: that makes
- * copies of converged eigenvalues, which do not matter at the ends. */
+ * theta of T whose eigenvector has last component s is within beta_m |s| of one of B. Vectors are not reorthogonalised: this produces
+ * copies of converged eigenvalues, which do no harm at the ends. */
 #include "graph/spectrum.h"
 
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* Links that change from round to round.
  *
- * Whether a link is up is drawn from counters (round, sender, receiver), never from a running stream: any round can be asked for by
- * anybody at any time. The graph of a round is drawn from the round alone, the senders that gossip keeps from (round, receiver). */
+ * Whether a link is up is drawn from counters (round, sender, receiver), never from a running stream: any round can be evaluated
+ * by any thread or process at any time. The graph of a round is drawn from the round alone, the senders that gossip keeps from (round, receiver). */
 #include "graph/links/links.h"
 
 #include "base/error.h"

@@ -1,11 +1,11 @@
-/* Placing liars: at random, where they do most harm, or as told; if wanted, only so many that every honest agent keeps a strict
- * majority of honest senders (Assumption 1 by count).
+/* Placing malicious agents: at random, where they do the most harm, or as listed; if wanted, only so many that every honest agent keeps a
+ * strict majority of honest senders (Assumption 1 by count).
  *
- * Worst: greedy. spare_r is how many more liars receiver r can bear. The harm of making c a liar is
+ * Worst: greedy. spare_r is how many more malicious senders receiver r tolerates. The harm of making c malicious is
  *
  *   sum over honest r != c that hear c, spare_r >= 0, of a_cr / (1 + spare_r)
  *
- * so that receivers near their limit, and the weight c has with them, count most; one whose majority is lost counts no more. After
+ * so that receivers near their limit, and the weight c has with them, count most; one whose majority is lost no longer counts. After
  * each choice only the two-hop neighbourhood of c changes, which a heap follows. Ties go to the smaller number. */
 #include "graph/graph.h"
 
@@ -55,7 +55,7 @@ static void place(placing *p, ptrdiff_t c)
 
 /* ---- random ---- */
 
-/* Passes over a random order until nothing more fits: a candidate refused once may fit when its receivers have become liars. */
+/* Passes over a random order until nothing more fits: a candidate refused once may fit after its receivers have become malicious. */
 static void place_random(placing *p, uint64_t seed)
 {
     rfi_rng rng;
@@ -157,7 +157,7 @@ static void refresh(placing *p, int32_t c)
     }
 }
 
-/* Everybody whose harm depends on receiver r. When r has become a liar, those it stood in the way of are candidates again. */
+/* All agents whose harm depends on receiver r. When r has become malicious, those that it ruled out are candidates again. */
 static void refresh_senders(placing *p, ptrdiff_t r)
 {
     for (ptrdiff_t i = p->csr->start[r]; i < p->csr->start[r + 1]; i++) {

@@ -1,6 +1,6 @@
-/* The second largest modulus for any A: power iteration on vectors of sum zero, where the eigenvalue 1 has no part.
+/* The second largest modulus for any A: power iteration on vectors of sum zero, where the eigenvalue 1 plays no part.
  *
- * Such a vector x turns into the space of the largest remaining eigenvalues: one real one, two real ones, or a complex pair. With
+ * Such a vector x converges to the space of the largest remaining eigenvalues: one real one, two real ones, or a complex pair. With
  * y = A x, z = A y this is seen from
  *
  *   y = lambda x + r            |r| small: one eigenvalue, lambda

@@ -1,11 +1,11 @@
 /* regular: a random graph in which every agent has the same degree d.
  *
  * Pairing: each agent has d ends, and all ends are paired at random (Bollobas 1980). Pairs that make a loop or a second link between
- * two agents are repaired by switching ends with a random other pair, which spoils nothing:
+ * two agents are repaired by swapping ends with a random other pair, without spoiling anything:
  *
  *   (s, s') (t, t')  ->  (s, t) (s', t')      if neither of the new links is a loop or there already
  *
- * For d > (K - 1) / 2 the complement, which is regular of degree K - 1 - d, is drawn: there a switch is always near. */
+ * For d > (K - 1) / 2 the complement, which is regular of degree K - 1 - d, is drawn instead: there a swap is always easy to find. */
 #include "graph/graph.h"
 
 #include "base/error.h"

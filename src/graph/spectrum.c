@@ -1,7 +1,7 @@
 /* Perron vector and spectral gap: sets up the operator and chooses the method.
  *
  * Every undirected graph with one of our weight rules is reversible; then both are found by methods for symmetric matrices, which is
- * faster and surer. Directed graphs and effective weights of robust rules take the general way. */
+ * faster and more reliable. Directed graphs and the effective weights of robust rules need the general methods. */
 #include "graph/spectrum.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* Eigenvalues of a network: what perron.c, lanczos.c and power.c share.
  *
- * The operator is A of the honest agents among themselves: links from liars are left out, and each honest column is scaled to sum one.
+ * The operator is A of the honest agents among themselves: links from malicious agents are left out, and each honest column is scaled to sum one.
  * Columns sum to one, so 1'A = 1': the Perron vector p is the fixed point, and vectors of sum zero stay so. */
 #ifndef RFI_GRAPH_SPECTRUM_H
 #define RFI_GRAPH_SPECTRUM_H
@@ -11,7 +11,7 @@ typedef struct rfi_operator {
     const reef_context *context;
     const reef_csr *csr;
     const bool *malicious; /* or NULL */
-    double *scale;         /* K: one over the honest weight of each column; 0 for liars */
+    double *scale;         /* K: one over the honest weight of each column; 0 for malicious agents */
     ptrdiff_t honest;
     double tolerance;
     ptrdiff_t max_iterations;
@@ -22,10 +22,10 @@ static inline bool rfi_operator_malicious(const rfi_operator *op, ptrdiff_t k)
     return op->malicious && op->malicious[k];
 }
 
-/* y = A x; entries of liars are 0 in y and ignored in x. */
+/* y = A x; entries of malicious agents are 0 in y and ignored in x. */
 void rfi_operate(const rfi_operator *op, const double *x, double *y);
 
-/* p if a_lk p_k = a_kl p_l has a solution: exact, in one walk. *reversible tells; false: p is undefined. The honest agents must be
+/* p if a_lk p_k = a_kl p_l has a solution: exact, in one walk. *reversible says whether; if false, p is undefined. The honest agents must be
  * strongly connected. */
 reef_status rfi_perron_reversible(const rfi_operator *op, double *p, bool *reversible, reef_error *error);
 /* p by power iteration. lazy: of (I + A) / 2, which converges for periodic A too. */

@@ -1,5 +1,5 @@
 /* two_cliques: two complete halves, agents 0..h-1 and h..K-1 with h = ceil(K / 2), and a few links between them: agent i and agent
- * h + i for i < bridges. The hard case for whatever must cross. */
+ * h + i for i < bridges. The hard case for anything that must cross. */
 #include "graph/graph.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* watts_strogatz: a ring in which each agent hears k others, k / 2 on either side; then each link keeps one end and, with probability
- * p, moves the other to a random agent that it is not linked with. K k / 2 links both ways whatever p. */
+ * p, moves the other to a random agent that it is not linked with. K k / 2 links both ways for any p. */
 #include "graph/graph.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* The memory of a run: what it knows of its agents, rows for their models and messages, and what each thread works with. */
+/* The memory of a run: what it knows about its agents, rows for their models and messages, and what each thread works with. */
 #include "base/error.h"
 #include "learn/run.h"
 
@@ -13,7 +13,7 @@ void *rfi_run_take(const reef_run *run, ptrdiff_t count, size_t size)
     return memory;
 }
 
-/* The pointer that was allocated stands just before the rows. */
+/* The allocated pointer is stored just before the rows. */
 float *rfi_run_rows(const reef_run *run, ptrdiff_t count)
 {
     ptrdiff_t numbers = 0;
@@ -87,7 +87,7 @@ static reef_status copy_agents(reef_run *run, reef_error *error)
                                          : rfi_fail(error, REEF_E_ARG, "all %td agents are malicious", run->all);
 }
 
-/* The most liars any receiver hears: rows of lies made for one receiver. */
+/* The largest number of malicious agents that any receiver hears: rows made for one receiver. */
 static ptrdiff_t most_malicious(const reef_run *run)
 {
     return run->setup.links ? (run->malicious_count < run->largest ? run->malicious_count : run->largest) : 0;

@@ -1,4 +1,4 @@
-/* Baselines: no cooperation at all, and the oracle that knows who lies and averages the others. */
+/* Baselines: no cooperation at all, and the oracle, which knows who is malicious and averages the others. */
 #include "learn/run.h"
 
 #include <string.h>

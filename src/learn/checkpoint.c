@@ -1,8 +1,8 @@
-/* The state of a run in a file: what a run needs to go on as if it had never stopped.
+/* The state of a run in a file: what a run needs to continue as if it had never been interrupted.
  *
  *   "REEFRUN4", fingerprint of the setup, round, counters, then the arrays of the state one after the other, then a checksum over
- *   all of it. Numbers as they lie in memory: a file serves machines of the same byte order, which the fingerprint includes.
- * Written to a temporary file and renamed; loaded completely and checked before the run is touched. */
+ *   all of it. Numbers are written as they are in memory: a file can be read on machines of the same byte order, which the fingerprint includes.
+ * Files are written to a temporary name and renamed; they are read completely and checked before the run is changed. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "graph/graph.h"
@@ -47,7 +47,7 @@ static uint64_t hash_problem(uint64_t hash, const reef_run *run)
     return hash;
 }
 
-/* Everything that decides how a run goes on. */
+/* Everything that determines how a run continues. */
 static uint64_t fingerprint(const reef_run *run)
 {
     char text[SPEC_SIZE] = "";
@@ -190,7 +190,7 @@ reef_status reef_run_save(const reef_run *run, const char *path, reef_error *err
     memcpy(bytes + sizeof magic, &mark, sizeof mark);
     walk w = {SAVE, bytes, HEAD, 0};
     reef_status status = visit_all(&w, r, error);
-    assert(w.at == size - TAIL); /* the same walk as was measured */
+    assert(w.at == size - TAIL); /* the same layout as was measured */
     uint64_t sum = rfi_hash_bytes(RFI_HASH_START, bytes, size - TAIL);
     memcpy(bytes + size - TAIL, &sum, sizeof sum);
     if (status == REEF_OK) {

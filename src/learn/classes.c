@@ -1,5 +1,5 @@
-/* What combining needs, made ready once: classes of receivers that hear the same from the same, plans for the sizes of their
- * neighbourhoods, room for trust, and a trial that finds out whether the rule can do with so many rows. */
+/* What combining needs, prepared once: classes of receivers that hear the same senders with the same weights, plans for the sizes of their
+ * neighbourhoods, room for trust, and a trial of whether the rule works with so many rows. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "graph/graph.h"
@@ -153,7 +153,7 @@ static reef_status make_plan(reef_run *run, rfi_applier *applier, ptrdiff_t rows
     return reef_plan_create(&applier->plan, run->setup.rule, &shape, error);
 }
 
-/* The rule for attacks that try it: every worker may make lies. */
+/* The rule for attacks that try it out: every worker may compute malicious messages. */
 static reef_status prepare_trial(reef_run *run, rfi_learner *learner, reef_error *error)
 {
     if (!run->setup.attack || !(reef_attack_traits(run->setup.attack) & REEF_ATTACK_RULE)) {

@@ -1,7 +1,7 @@
 /* Combining: w_k = rule(sent_l, l in N_k) for every receiver, or once for the server.
  *
  * Receivers with equal neighbourhoods (same senders, same weights) get the same result, so it is made once per class of them: in a
- * complete graph once for all. Each worker has plans for a few sizes of neighbourhoods; smaller ones leave rows with weight 0
+ * complete graph, once for all agents. Each worker has plans for a few sizes of neighbourhoods; smaller ones leave rows with weight 0
  * (classes.c). */
 #include "agg/driver.h"
 #include "graph/graph.h"
@@ -45,7 +45,7 @@ typedef struct combination {
     ptrdiff_t first; /* class that part 0 begins with */
 } combination;
 
-/* What receiver k gets from the sender at place i; NULL: nothing. `lies` counts the rows of lies made for k. */
+/* What receiver k gets from the sender at place i; NULL: nothing. `lies` counts the malicious rows made for k. */
 static const float *message_to(reef_run *run, rfi_learner *learner, const combination *c, ptrdiff_t k, const hearing *h,
                                ptrdiff_t i, ptrdiff_t *lies)
 {
@@ -57,7 +57,8 @@ static const float *message_to(reef_run *run, rfi_learner *learner, const combin
         float *lie = rfi_row(run, learner->lies, (*lies)++);
         return rfi_lie_to(run, learner, c->honest, l, k, h->senders, h->count, lie) ? lie : NULL;
     }
-    return rfi_sent(run, l); /* a liar hears its own lie, or silence, like everybody else: neighbourhoods stay equal */
+    return rfi_sent(
+        run, l); /* a malicious agent hears its own message, or silence, like all others: neighbourhoods stay equal */
 }
 
 /* Rows and weights of receiver k, in the learner's arrays; rows that do not come have weight 0. Returns the place of k's own, or -1. */

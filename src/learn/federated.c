@@ -1,7 +1,7 @@
 /* Federated learning with a server (McMahan et al. 2017; Example 1 of the paper), with any rule at the server.
  *
  * Each round the server samples agents; agent k starts from the server's model and takes L_k gradient steps of its own; the server
- * combines the models, or what they differ from its own by (exchange=update). With mean_delay > 0 agents work on a seeded virtual clock:
+ * combines the models, or their differences from its own (exchange=update). With mean_delay > 0 agents work on a seeded virtual clock:
  * a message arrives some rounds after the model it was made from, and is not used when it is older than `staleness`. */
 #include "learn/run.h"
 
@@ -195,7 +195,7 @@ static void subtract(ptrdiff_t count, const float *restrict x, float *restrict f
     }
 }
 
-/* The agents that were drawn work on the server's model; what they will send stands in phi. */
+/* The agents that were drawn work on the server's model; what they will send is in phi. */
 static void work_range(reef_run *run, void *job, ptrdiff_t from, ptrdiff_t to, rfi_learner *learner)
 {
     const federated_params *p = run->params;

@@ -1,5 +1,5 @@
-/* What liars send. Lies that are the same for all receivers are made once per round, here; those that depend on the receiver when it
- * combines (rfi_lie_to). */
+/* What malicious agents send ("lies" in names). Messages that are the same for all receivers are made once per round, here; those that
+ * depend on the receiver are made when it combines (rfi_lie_to). */
 #include "base/error.h"
 #include "learn/run.h"
 
@@ -111,7 +111,7 @@ static reef_attack_view view_of(reef_run *run, rfi_learner *learner, float *hone
                               .trust = run->watched};
 }
 
-/* Who takes part, and the rows that every liar knows of. */
+/* Who takes part, and the rows that every malicious agent knows. */
 static void look_round(reef_run *run, float *honest)
 {
     bool malicious_count =
@@ -168,7 +168,7 @@ static void delay_lies(reef_run *run)
     }
 }
 
-/* With a server `previous` is the same for all. Rows known: those of honest agents, or of liars, of which there is one. */
+/* With a server `previous` is the same for all. Known rows: those of honest agents, or of malicious ones, of which there is at least one. */
 static bool lies_are_same(const reef_run *run)
 {
     unsigned traits = reef_attack_traits(run->setup.attack);
@@ -193,11 +193,11 @@ static void make_lies(reef_run *run, float *honest)
         }
         return;
     }
-    ptrdiff_t first = 0; /* liar that takes part */
+    ptrdiff_t first = 0; /* malicious agent that takes part */
     while (first < run->own_malicious && !is_present(run, run->malicious_list[first])) {
         first++;
     }
-    if (first < run->own_malicious && lies_are_same(run)) { /* one lie for all */
+    if (first < run->own_malicious && lies_are_same(run)) { /* one message for all */
         lie_range(run, honest, first, first + 1, &run->learners[0]);
         for (ptrdiff_t i = first + 1; i < run->own_malicious; i++) {
             ptrdiff_t l = run->malicious_list[i];

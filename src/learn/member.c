@@ -1,5 +1,5 @@
-/* One agent's part of a run. What it does in a round is what adapt.c, lie.c and combine.c do for each of many agents; tests compare the
- * bits. */
+/* One agent's part of a run. In a round it does what adapt.c, lie.c and combine.c do for each of many agents; tests compare the
+ * results bit by bit. */
 #include "learn/member.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Inside of members (reef/member.h): member_make.c makes them, member.c plays their rounds and saves them. */
+/* Internals of members (reef/member.h): member_make.c makes them, member.c runs their rounds and saves them. */
 #ifndef RFI_LEARN_MEMBER_H
 #define RFI_LEARN_MEMBER_H
 

@@ -1,4 +1,4 @@
-/* Making a member: what its setup must be, its memory, its rule. */
+/* Making a member: checks of its setup, its memory, its rule. */
 #include "learn/member.h"
 
 #include "base/error.h"

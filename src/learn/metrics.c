@@ -1,5 +1,5 @@
 /* What is measured, over the honest agents: a value per agent, then their sum in the order of agents. Over ranks the values are put side
- * by side first, so the bits are the same. Agents that share a model share the value too. Sums in double precision. */
+ * by side first, so the bits are the same. Agents that share a model also share the value. Sums are in double precision. */
 #include "base/error.h"
 #include "learn/run.h"
 
@@ -48,7 +48,7 @@ static reef_status measure_all(const reef_run *run, measuring measure, ptrdiff_t
 {
     double *values = run->numbers;
     size_t bytes = (size_t)width * sizeof *values;
-    assert(width >= 1 && width <= widest(run)); /* what lies behind them stays */
+    assert(width >= 1 && width <= widest(run)); /* what comes after them stays */
     memset(values, 0, (size_t)run->all * bytes);
     memset(run->members, 0, (size_t)run->agents * sizeof *run->members);
     for (ptrdiff_t k = 0; k < run->own; k++) {
@@ -236,7 +236,7 @@ enum {
     MALICIOUS,
     HONEST_COUNT,
     MALICIOUS_COUNT,
-    WINS, /* of pairs of an honest sender and a liar */
+    WINS, /* pairs of an honest and a malicious sender */
     PAIRS,
     TRUST_SUMS
 };
@@ -248,7 +248,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many of the sorted numbers lie below x, and how many do not lie above it, added. */
+/* How many of the sorted numbers are below x, plus how many are not above it. */
 static double below_and_not_above(const double *sorted, ptrdiff_t count, double x)
 {
     double both = 0;

@@ -1,4 +1,4 @@
-/* A run that is played elsewhere: its agents are processes of their own, and here are only their models and trust, to be measured. */
+/* A run that is executed elsewhere: its agents are separate processes, and only their models and trust are here, to be measured. */
 #ifndef RFI_LEARN_PLAYED_H
 #define RFI_LEARN_PLAYED_H
 

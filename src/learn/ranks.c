@@ -130,7 +130,7 @@ static void list_hearing(const reef_run *run, const rfi_ranks *r, pairs *send, p
     }
 }
 
-/* Liars know the rows of all honest agents, or of all liars: their ranks must. */
+/* Malicious agents know the rows of all honest agents, or of all malicious ones; so their ranks must. */
 static void list_knowing(const reef_run *run, const rfi_ranks *r, const bool *knowing, pairs *send, pairs *receive)
 {
     int32_t me = r->engine->rank;

@@ -4,8 +4,8 @@
  *                  own .. agents - 1      those of other ranks whose rows are needed here: by rank, then by number
  * Everything in a reef_run is in local numbers; problems, attacks and callers see global ones (rfi_id).
  *
- * Rows travel along routes: `hear` from every agent to the ranks of those who hear it; `know` to the ranks whose liars know them; `rest`
- * is hear without what know has brought; `lies` that of liars only. */
+ * Rows are sent along routes: `hear` from every agent to the ranks of those who hear it; `know` to the ranks whose malicious agents know
+ * them; `rest` is hear without what know has sent already; `lies` is that of malicious agents only. */
 #ifndef RFI_LEARN_RANKS_H
 #define RFI_LEARN_RANKS_H
 
@@ -61,10 +61,10 @@ typedef struct rfi_ranks {
     reef_error error;
 } rfi_ranks;
 
-/* Sets agents, own, ids and liars of a run whose sizes are known. */
+/* Sets agents, own, ids and malicious agents of a run whose sizes are known. */
 reef_status rfi_ranks_create(reef_run *run, reef_error *error);
 void rfi_ranks_destroy(reef_run *run);
-/* Before lies: what liars know of arrives. After them: what all send is on its way, to be there after receive. */
+/* Before malicious messages are made: receives what malicious agents know. After that: starts sending what all send, which has arrived after receive. */
 void rfi_ranks_know(reef_run *run, float *honest);
 void rfi_ranks_send(reef_run *run, float *honest);
 /* The same for a strategy that sends these rows as they are. */
@@ -91,10 +91,10 @@ void rfi_ranks_share_sent(reef_run *run);
 
 /* ---- ranks_sum.c ---- */
 
-/* What is done with coordinates from .. from + count - 1 of all K rows, which lie `piece` numbers apart; those not wanted hold anything. */
+/* What is done with coordinates from .. from + count - 1 of all K rows, which are `piece` numbers apart; unwanted rows have undefined content. */
 typedef void (*rfi_piece_job)(const reef_run *run, void *job, const float *rows, ptrdiff_t piece, ptrdiff_t from,
                               ptrdiff_t count);
-/* Hands every rank some coordinates of the wanted rows (K flags) after the other; rows: own, only the wanted ones are read. Collective. */
+/* Gives every rank some coordinates of the wanted rows (K flags) after the other; rows: own, only the wanted ones are read. Collective. */
 reef_status rfi_ranks_pieces(const reef_run *run, const float *const *rows, const unsigned char *wanted,
                              rfi_piece_job work, void *job, reef_error *error);
 /* mean = sum of the models of the honest agents in their order, over their number. */
@@ -102,9 +102,9 @@ reef_status rfi_ranks_mean(const reef_run *run, double *mean, reef_error *error)
 /* The models of agents first .. first + count - 1 on rank 0, `stride` numbers apart; NULL on the others. Collective. */
 reef_status rfi_ranks_fetch(const reef_run *run, ptrdiff_t first, ptrdiff_t count, float *to, reef_error *error);
 
-/* checkpoint.c: a run over ranks with something of the caller's beside, which rank 0 gives and all get. load: REEF_E_FILE if there is
- * nothing at that path; if the newest checkpoint is damaged the one before it is taken, and *fell_back is true. A failed load leaves a
- * run that cannot go on. */
+/* checkpoint.c: a run over ranks with additional bytes of the caller's, which rank 0 provides and all get back. load: REEF_E_FILE if there is
+ * nothing at that path; if the newest checkpoint is damaged, the one before it is used, and *fell_back is true. After a failed load, the
+ * run cannot continue. */
 reef_status rfi_run_save_with(reef_run *run, const char *path, const void *extra, size_t extra_size, reef_error *error);
 reef_status rfi_run_load_with(reef_run *run, const char *path, void *extra, size_t extra_size, bool *fell_back,
                               reef_error *error);

@@ -1,4 +1,4 @@
-/* Rows on their way between ranks, along the routes of ranks.c. */
+/* Exchanging rows between ranks, along the routes of ranks.c. */
 #include "base/error.h"
 #include "learn/run.h"
 
@@ -8,8 +8,8 @@
 /* What is exchanged. */
 typedef enum cargo {
     ROWS,     /* rows as they are */
-    SENT,     /* what is sent: rows, or lies */
-    PREVIOUS, /* what liars have adapted from */
+    SENT,     /* what is sent: honest or malicious rows */
+    PREVIOUS, /* what malicious agents have adapted from */
     SILENCE,  /* who sends nothing */
 } cargo;
 
@@ -122,7 +122,7 @@ void rfi_ranks_know(reef_run *run, float *honest)
     }
 }
 
-/* Who of the liars stays silent, before what the others send. */
+/* Which malicious agents stay silent, before what the others send. */
 static void share_silence(reef_run *run)
 {
     rfi_ranks *r = run->ranks;
@@ -142,7 +142,7 @@ void rfi_ranks_send(reef_run *run, float *honest)
 {
     rfi_ranks *r = run->ranks;
     bool late = run->depth > 1 && run->all_malicious;
-    if (rfi_lies_by_receiver(run)) { /* lies are made where they are heard */
+    if (rfi_lies_by_receiver(run)) { /* malicious messages are made where they are heard */
         begin(run, &r->lies, PREVIOUS, honest);
         rfi_ranks_receive(run);
         begin(run, &r->hear, ROWS, honest);

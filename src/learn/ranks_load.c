@@ -1,4 +1,4 @@
-/* Going on from a checkpoint over ranks (ranks_save.c): every rank looks for its agents in all files, whoever wrote them. */
+/* Resuming from a checkpoint over ranks (ranks_save.c): every rank looks for its agents in all files, whichever rank wrote them. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -242,7 +242,7 @@ static reef_status take_all(reef_run *run, const char *path, const rfi_manifest 
     return status;
 }
 
-/* Goes on from the checkpoint whose manifest is `manifest`; its files are named after `path`. */
+/* Resumes from the checkpoint whose manifest is `manifest`; its files are named after `path`. */
 static reef_status load_from(reef_run *run, const char *path, const char *manifest, uint64_t mark, void *extra,
                              size_t extra_size, reef_error *error)
 {

@@ -4,7 +4,7 @@
  *   mark, round, ranks        fingerprint of the setup, rounds done, number of files
  *   count                     the counters of the run
  *   file BYTES SUM            of each rank's file
- *   sum SUM                   over all that stands before it */
+ *   sum SUM                   over everything before it */
 #include "learn/ranks_manifest.h"
 
 #include "base/error.h"

@@ -3,10 +3,11 @@
  *   PATH                          the manifest: fingerprint of the setup, round, counters, and each file with size and checksum
  *   PATH.ROUND.RANK.safetensors   agents [n], w [n, M R]; where the run has them: velocity [n, M R], state [n, bytes];
  *                                 phi [n, M R]; liars [f], before [f, M R], past [f, depth, M R], past_sent [f, depth];
- *                                 rank 0 has what there is once: server [2, M R], with its state [1, bytes]; strategy; extra
+ *                                 rank 0 has what exists once: server [2, M R], with its state [1, bytes]; strategy; extra
  *   PATH.before                   the manifest of the checkpoint before, whose files are kept too
  * The files are written first, then PATH becomes PATH.before, then the new manifest is put in place, then files that neither names are
- * removed: whenever the job dies, one of the two names a whole state, and if the newest is damaged the other one is there. Which rank wrote an agent's rows does not matter to the one that reads them. */
+ * removed. So whenever the job dies, one of the two manifests names a complete state, and if the newest is damaged, the other one remains.
+ * The rank that reads an agent's rows need not be the one that wrote them. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
@@ -30,7 +31,7 @@ typedef struct tensor {
     ptrdiff_t width; /* elements of the last dimension; 0: one dimension, of rows or of the bytes of the only one */
 } tensor;
 
-/* The same on all ranks, whether they have liars or not. */
+/* The same on all ranks, whether they have malicious agents or not. */
 static bool remembers(const reef_run *run)
 {
     return run->uses_rule && (reef_agg_traits(run->setup.rule) & (REEF_TRAIT_CENTRE | REEF_TRAIT_SENDERS));
@@ -66,7 +67,7 @@ static ptrdiff_t list_common(const reef_run *run, size_t extra, tensor *list)
     return count;
 }
 
-/* All tensors of n agents and f liars. */
+/* All tensors of n agents and f malicious ones. */
 static ptrdiff_t list_tensors(const reef_run *run, ptrdiff_t n, ptrdiff_t f, size_t extra, tensor *list)
 {
     size_t row = (size_t)run->length * sizeof(float);

@@ -95,7 +95,7 @@ void rfi_ranks_share_sent(reef_run *run)
         bool own = r->owner[id] == r->engine->rank;
         r->sent[id] = here && (own ? rfi_sent(run, r->local[id]) != NULL : !(lies && r->malicious[id]));
     }
-    if (lies) { /* of honest agents all ranks know it */
+    if (lies) { /* all ranks know it for honest agents */
         rfi_ranks_fail(r, r->engine->ops->merge(r->engine, r->sent, (size_t)run->all, &error), &error);
     }
 }

@@ -1,7 +1,7 @@
-/* Whole rows of all agents where nobody has them all: some coordinates at a time on every rank, or some rows at a time on one.
+/* Whole rows of all agents if no rank has them all: some coordinates at a time on every rank, or some rows at a time on one.
  *
  *   block      R x piece coordinates; rank r gets the piece number r of them of all K rows      all-to-all
- * A sum over agents then is one over rows that lie side by side, in the order of agents: same bits as in one process. */
+ * A sum over agents is then a sum over rows that are side by side, in the order of agents: bit-identical to one process. */
 #include "base/error.h"
 #include "learn/run.h"
 

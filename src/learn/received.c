@@ -1,7 +1,7 @@
 /* Trust from the sender's side: how much of an agent is in the models of those who hear it, and what tests left of its weight.
  *
- * Effective weight over fair share, or a factor, is summed over receivers in whole steps of 2^-30, so that neither their order nor which of them are on
- * this rank, or share a class, shows in the bits. */
+ * Effective weight over fair share, or a factor, is summed over receivers in whole steps of 2^-30, so that the bits depend neither on their order nor
+ * on which of them are on this rank or share a class. */
 #include "base/error.h"
 #include "learn/run.h"
 

@@ -1,10 +1,10 @@
 /* Byzantine-robust stochastic aggregation by a penalty instead of a rule: models may differ, and are pulled together by a norm whose
- * gradient is bounded, so that one liar can pull only so hard.
+ * gradient is bounded, so that the pull of one malicious agent is bounded.
  *
  *   rsa     server (Li et al. 2019):  w_k -= mu (g_k + lambda d|w_k - w_0|),  w_0 -= mu (decay w_0 + lambda sum_k d|w_0 - z_k|)
  *   rsa_tv  neighbours (Peng, Li and Ling 2021; total variation):  w_k -= mu (g_k + lambda sum_l d|w_k - z_l|)
  *
- * z: what is received; d|.|: a subgradient of the l1, l2 or linf norm; differences that are not finite pull nowhere. */
+ * z: what is received; d|.|: a subgradient of the l1, l2 or linf norm; differences that are not finite have no effect. */
 #include "learn/run.h"
 
 #include "base/error.h"

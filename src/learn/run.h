@@ -1,12 +1,12 @@
-/* Inside of runs.
+/* Internals of runs. In names, a "lie" is what a malicious agent sends.
  *
  * Notation: K agents, M coordinates, R lanes; a row is M x R float32 and starts at a cache line.
  *   w_k    model of agent k             phi_k   what it has adapted, and sends
- *   g_k    stochastic gradient          sent_l  what others receive from l: phi_l, or a lie
+ *   g_k    stochastic gradient          sent_l  what others receive from l: phi_l, or an attack's row
  *
  * Who writes what, in one round of a strategy (run->strategy->step):
  *   adapt.c     rows of phi (or w) from gradients       parallel over agents
- *   lie.c       rows of lies, pointers `sent`           parallel over liars
+ *   lie.c       malicious rows, pointers `sent`         parallel over malicious agents
  *   combine.c   rows of w from neighbourhoods           parallel over receivers or classes of them
  * Every row has one writer and every random draw a counter of its own, so the number of threads changes no bit.
  */
@@ -48,13 +48,14 @@ typedef struct rfi_learner {
     float *lies;        /* rows for messages that differ from receiver to receiver */
     const void **rows;  /* largest neighbourhood: row pointers */
     int32_t *senders;
-    int64_t *ids;            /* largest: who the rows are from, for rules with memory; or NULL */
-    double *weights;         /* largest: as used, 0 for those who sent nothing */
-    double *expected;        /* largest: as they should be */
-    double *live;            /* largest: of the links that are up */
-    const float **known;     /* largest: rows a liar knows who knows those that the receiver hears; or NULL */
+    int64_t *ids;     /* largest: who the rows are from, for rules with memory; or NULL */
+    double *weights;  /* largest: as used, 0 for those who sent nothing */
+    double *expected; /* largest: as they should be */
+    double *live;     /* largest: of the links that are up */
+    const float *
+        *known; /* largest: rows known to a malicious agent that knows those that the receiver hears; or NULL */
     rfi_applier *appliers;   /* run->sizes of them */
-    rfi_applier trial;       /* the rule in force, as attacks may try it; up to K rows; or none */
+    rfi_applier trial;       /* the rule in use, for attacks that try it out; up to K rows; or none */
     const void **trial_rows; /* K, with it */
     double *trial_weights;
     reef_run_counts counts; /* of the current round, added up afterwards */
@@ -80,28 +81,28 @@ struct reef_run {
     ptrdiff_t stride; /* floats from row to row */
     ptrdiff_t workers;
     ptrdiff_t chunk; /* agents per gradient call: RFI_CHUNK_AGENTS, or all where the problem wants it */
-    ptrdiff_t malicious_count, own_malicious; /* the own ones come first in liar_list */
+    ptrdiff_t malicious_count, own_malicious; /* the own ones come first in malicious_list */
     bool *malicious;
     int32_t *malicious_list, *honest_list;
     double *step_factor; /* or NULL */
 
     float *w, *phi;  /* `models` rows, K rows */
     float *zeros;    /* one row */
-    float *gradient; /* K rows, for orders that need them beside phi; or NULL */
+    float *gradient; /* K rows, for orders that need them besides phi; or NULL */
     float *velocity; /* K rows, with momentum; or NULL */
-    float *lies;     /* one row per liar, by its place in liar_list */
+    float *lies;     /* one row per malicious agent, by its place in malicious_list */
     float *
-        before; /* one row per liar: its model before the adaptation that led to what it sends now; NULL: that is its w */
-    bool sends_old;           /* agents send what they adapted a round ago: liars have `before` */
-    float *past;              /* late lies: depth x liars rows, a ring by round */
+        before; /* one row per malicious agent: its model before the adaptation that led to what it sends now; NULL: that is its w */
+    bool sends_old;           /* agents send what they adapted a round ago: malicious ones have `before` */
+    float *past;              /* late malicious messages: depth x malicious agents rows, a ring by round */
     unsigned char *past_sent; /* 1: that row of the ring was sent */
     int64_t depth;
-    const float **known; /* rows that liars know of, the same for all, in this round; or NULL */
+    const float **known; /* rows that malicious agents know, the same for all, in this round; or NULL */
     ptrdiff_t known_count;
     ptrdiff_t honest_present, malicious_present; /* in this round */
     int32_t *home;      /* row of w that holds the model of agent k: agents with equal neighbourhoods share one */
     const float **sent; /* K: what others receive; NULL: nothing */
-    const float *plain; /* if not NULL: nobody lies or is absent in this round, and this is where the rows sent are */
+    const float *plain; /* if not NULL: no agent attacks or is absent in this round, and the rows sent are here */
     bool *present;      /* by number in the network: takes part in this round; NULL: all do */
     const float
         *origin; /* what messages are measured from, if not the sender's model: the server's model, or 0 for updates */
@@ -230,7 +231,7 @@ static inline ptrdiff_t rfi_id(const reef_run *run, ptrdiff_t k)
     return run->ids ? run->ids[k] : k;
 }
 
-/* Whether an agent, by its number in the network, lies. */
+/* Whether an agent, by its number in the network, is malicious. */
 static inline bool rfi_is_malicious(const reef_run *run, ptrdiff_t id)
 {
     return run->ranks ? run->ranks->malicious[id] : run->malicious[id];
@@ -292,22 +293,22 @@ void rfi_adapt_some(reef_run *run, rfi_learner *learner, ptrdiff_t count, int64_
 
 /* ---- lie.c ---- */
 
-/* Sets run->sent from what all would send honestly (K rows); liars that attack send lies, unless those depend on the receiver. */
+/* Sets run->sent from what all would send honestly (K rows); attacking agents send the attack's rows, unless those depend on the receiver. */
 void rfi_lie(reef_run *run, float *honest);
-/* The lie of sender l to receiver k, into `out`; false: silent. `honest` as above; known rows are those the receiver hears. */
+/* Writes the message of malicious sender l to receiver k to `out`; false: silent. `honest` as above; known rows are those the receiver hears. */
 bool rfi_lie_to(reef_run *run, rfi_learner *learner, float *honest, ptrdiff_t l, ptrdiff_t k, const int32_t *senders,
                 ptrdiff_t count, float *out);
-/* Whether lies depend on the receiver in some round, and in this one. */
+/* Whether malicious messages depend on the receiver in some round, and in this one. */
 bool rfi_lies_can_differ(const reef_run *run);
 bool rfi_lies_by_receiver(const reef_run *run);
-/* Whether liars make messages of their own in this round. */
+/* Whether malicious agents make messages of their own in this round. */
 bool rfi_attacks_now(const reef_run *run);
-/* The model a liar has adapted from, and the row its lie stands in. */
+/* The model that a malicious agent has adapted from, and the row that holds its message. */
 const float *rfi_previous_of(const reef_run *run, ptrdiff_t l);
 float *rfi_lie_row(const reef_run *run, ptrdiff_t l);
-/* Its place among the rows kept per liar. */
+/* Its place among the rows kept per malicious agent. */
 ptrdiff_t rfi_malicious_place(const reef_run *run, ptrdiff_t l);
-/* For orders in which agents send what they adapted a round ago: keeps what liars adapted from (rows of K agents). */
+/* For orders in which agents send what they adapted a round ago: keeps what malicious agents adapted from (rows of K agents). */
 reef_status rfi_before_prepare(reef_run *run, reef_error *error);
 void rfi_before_keep(reef_run *run, float *rows);
 
@@ -362,10 +363,10 @@ static inline int64_t rfi_others(const reef_run *run, ptrdiff_t class, ptrdiff_t
 }
 /* What an attack that watches its trust will see of this round. */
 void rfi_watch_trust(reef_run *run);
-/* Keeps who believed whom: `given` is what the rule's report says of these senders, whose weights the learner has; NULL: nothing. */
+/* Keeps the trust: `given` is the trust of these senders in the rule's report, their weights are the learner's; NULL: nothing. */
 void rfi_keep_trust(reef_run *run, const rfi_learner *learner, ptrdiff_t class_number, const int32_t *senders,
                     ptrdiff_t count, const double *given);
-/* And why, if the rule tells. rows: the row of each sender in the report; NULL: in their order. report NULL: nothing was made. */
+/* And the reasons, if the rule reports them. rows: the row of each sender in the report; NULL: in their order. report NULL: nothing was made. */
 void rfi_keep_factors(reef_run *run, ptrdiff_t class_number, ptrdiff_t count, const reef_report *report,
                       const int32_t *rows);
 /* One aggregation by the server of what those present sent, with weights (K) > 0; trust if wanted. False: no usable message. */

@@ -26,7 +26,7 @@ struct reef_shard {
     void **incoming;      /* K: those of them that are filled in this time */
     void **outgoing;      /* size x own rows */
     reef_parcel *parcels; /* 2 x size: to send, to receive */
-    int64_t *room;        /* for what the plan tells other ranks */
+    int64_t *room;        /* for what the plan exchanges with other ranks */
     size_t room_bytes;
     unsigned char *out; /* the caller's: where the slice of the result goes */
     bool report;

@@ -1,4 +1,4 @@
-/* The strategies, in the order in which they are listed. One line adds one: REEF_STRATEGY(name) stands for the
+/* The strategies, in the order in which they are listed. To add one, add a line: REEF_STRATEGY(name) stands for the
  * const rfi_strategy rfi_strategy_name of src/learn. */
 REEF_STRATEGY(diffusion)
 REEF_STRATEGY(federated)

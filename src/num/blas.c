@@ -1,8 +1,8 @@
-/* The one file that knows a BLAS. cmake/ReefBlas.cmake defines REEF_BLAS_LIBRARY for it if there is one: what to load.
+/* The only file that uses a BLAS. If there is one, cmake/ReefBlas.cmake defines REEF_BLAS_LIBRARY: what to load.
  *
- * It is loaded by the first problem that computes with it, not with the program: threaded builds of OpenBLAS start threads and take 128 MB of
- * addresses for each when they are loaded, and where `ulimit -v` leaves too little they wait for it without end. Programs that
- * aggregate never meet that; those that learn get a message. */
+ * It is loaded by the first problem that computes with it, not with the program: when threaded builds of OpenBLAS are loaded, they start threads and take 128 MB of
+ * addresses for each, and if `ulimit -v` leaves too little, they wait for it forever. Programs that only
+ * aggregate are not affected; those that learn get a message. */
 #include "num/blas.h"
 
 #include "base/error.h"

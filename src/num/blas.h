@@ -15,7 +15,7 @@
 /* "OpenBLAS", "BLAS" or "plain C". */
 const char *rfi_blas_name(void);
 
-/* Loads the BLAS, if the library was built with one, and tells OpenBLAS to use the calling thread alone, as is right within threads of
+/* Loads the BLAS, if the library was built with one, and makes OpenBLAS use only the calling thread, as is right within threads of
  * our own. To be called before the first product by whoever creates something that computes with them; from any thread, any number of
  * times. REEF_E_NOMEM: `ulimit -v` leaves too little for it; REEF_E_FILE: it is not there. Never the plain loops instead: bits must not
  * depend on what happens to be there. */

@@ -1,5 +1,5 @@
-/* Gamma and Dirichlet variates, bit for bit the same on every machine: nothing but +, -, *, / and sqrt of IEEE doubles is
- * used, no function of the C library whose last bit is free. */
+/* Gamma and Dirichlet variates, bit-identical on every machine: only +, -, *, / and sqrt of IEEE doubles are
+ * used, and no function of the C library whose last bit may differ. */
 #ifndef RFI_NUM_GAMMA_H
 #define RFI_NUM_GAMMA_H
 

@@ -1,5 +1,5 @@
 /* Vector code over sixteen lanes next to each other: number m of lane l at [m * stride + l]. What the lanes are (repetitions of an
- * experiment, agents) is the caller's business. A lane's result has the same bits on every instruction set and beside any other lanes.
+ * experiment, agents) is up to the caller. A lane's result is bit-identical on every instruction set and next to any other lanes.
  */
 #ifndef RFI_NUM_LANES_H
 #define RFI_NUM_LANES_H

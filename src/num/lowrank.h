@@ -7,7 +7,8 @@
  * This is the truncated singular value decomposition of Q Q' R: the best approximation of rank r with columns in the span of S. For a sum of
  * products whose left factors are all in S, Q Q' R = R, and it is the best of all. Otherwise it is a start, from which steps of orthogonal
  * iteration (S = R Z', Z the leading directions on the right) lead to it. Only T, as high as S is wide, is decomposed, never R: first T T', whose
- * eigenvalues know nothing of s below 1e-8 of the largest, then T itself by one-sided Jacobi rotations. Why not LAPACK: docs/decisions/0006-own-singular-values.md. */
+ * eigenvalues do not resolve s below 1e-8 of the largest, then T itself by one-sided Jacobi rotations.
+ * docs/decisions/0006-own-singular-values.md says why not LAPACK. */
 #ifndef RFI_NUM_LOWRANK_H
 #define RFI_NUM_LOWRANK_H
 

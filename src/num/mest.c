@@ -13,7 +13,7 @@
  * sum(a psi) / sum(a b), Newton by sum(a psi) / sum(a psi'); the guarded denominator max(sum a psi', g sum a b) is
  * between the two. IRLS minimises a quadratic majoriser of the objective with curvature sum(a b), so a step of at
  * most twice its length (g >= 1/2) cannot increase the objective. At exactly twice it may mirror m about a dominant
- * value for ever, so a safe step that turns back by more than half of the one before is halved.
+ * value forever, so a safe step that turns back by more than half of the one before is halved.
  */
 #include "num/mest.h"
 

@@ -1,10 +1,10 @@
-/* Standard normals in float32, many at once: the data of problems that make their samples as they go.
+/* Standard normals in float32, many at once: the data of problems that generate their samples as they go.
  *
  * Numbers 4 b .. 4 b + 3 of a lane are two Box-Muller pairs made of block b of its Philox stream,
  *   key = rfi_rng_key(rfi_rng_key(seed, purpose), step + 2^32 (round / 2^32)),
  *   counter = (b, agent, repetition, round mod 2^32).
- * Nothing but integers and + - * / sqrt of IEEE float32 is used, so a number has the same bits on every instruction set and
- * whatever other lanes are computed beside it. Largest value: 6.56. Against exact arithmetic
+ * Nothing but integers and + - * / sqrt of IEEE float32 is used, so a number is bit-identical on every instruction set and
+ * next to any other lanes. Largest value: 6.56. Compared with exact arithmetic,
  * a number is wrong by at most 4e-7 max(1, r) + 2^-25 / r, r being the radius of its pair.
  */
 #ifndef RFI_NUM_NORMAL_H

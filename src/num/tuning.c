@@ -1,4 +1,4 @@
-/* From a wanted Gaussian efficiency to a tuning constant, and back.
+/* From a requested Gaussian efficiency to a tuning constant, and back.
  *
  *   B  degrees of freedom (coordinates that share a weight)     r = |residual| / sigma ~ chi_B     t = r / c
  *

@@ -1,4 +1,4 @@
-/* From a wanted Gaussian efficiency to a tuning constant, and back. */
+/* From a requested Gaussian efficiency to a tuning constant, and back. */
 #ifndef RFI_NUM_TUNING_H
 #define RFI_NUM_TUNING_H
 

@@ -1,5 +1,5 @@
-/* A value with more than half of the weight survives when different values cancel each other pair by pair (Boyer and Moore): one walk
- * over the rows finds the only candidate, a second one counts its weight. */
+/* A value with more than half of the weight survives when different values cancel each other pair by pair (Boyer and Moore): one pass
+ * over the rows finds the only candidate, and a second one counts its weight. */
 #include "num/vote.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* Votes on whole numbers and truth values: no averages, but the value of a majority.
+/* Votes on integers and booleans: no averages, but the value of a majority.
  *
  * Values are compared as bytes, so one implementation serves every type. An element without a value that has more than half of the weight
  * goes to one row, the arbiter. */

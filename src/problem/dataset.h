@@ -1,7 +1,7 @@
 /* Data sets for learning: N samples of D features, with a class or a target each, the first of them for training and the
  * rest for testing.
  *
- * A data set is named by a spec `source:key=value,...` (docs/data.md); source_list.h has the sources. Beside its own fields
+ * A data set is named by a spec `source:key=value,...` (docs/data.md); source_list.h has the sources. Besides its own fields,
  * every source takes test, seed, task, scale, standardise and bias.
  */
 #ifndef RFI_PROBLEM_DATASET_H

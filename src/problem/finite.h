@@ -1,4 +1,4 @@
-/* Learning from a finite data set spread over agents: the data, who has which, and which samples a mini-batch has. */
+/* Learning from a finite data set spread over agents: the data, which agent has which samples, and which samples are in a mini-batch. */
 #ifndef RFI_PROBLEM_FINITE_H
 #define RFI_PROBLEM_FINITE_H
 

@@ -84,7 +84,7 @@ static void add_normals(const rfi_lms *lms, uint64_t time, double factor, ptrdif
     }
 }
 
-/* A random walk that can be asked for any time (Levy's construction): its value at a power of two is that at the one before plus
+/* A random walk that can be evaluated at any time (Levy's construction): its value at a power of two is that at the one before plus
  * independent normals, and in between it is found by halving: given the ends of an interval of length L, the middle is their mean plus
  * normals of variance L / 4. Each time has one set of normals, so the walk is a pure function of time. About 2 log2(round) sets. */
 static void add_walk(const rfi_lms *lms, uint64_t round, ptrdiff_t from, ptrdiff_t count, double *w)

@@ -1,4 +1,4 @@
-/* Inside of the problem lms: linear regression with data made as they are needed.
+/* Internals of the problem lms: linear regression with data generated as it is needed.
  *
  *   u ~ N(0, R_k)                    features, M numbers
  *   d = u' w_k^o + v                 target

@@ -2,7 +2,7 @@
  *
  * A lane is one repetition of one agent. Lanes are done sixteen at a time, whether they are repetitions of one agent or agents of one
  * repetition; arrays have the lanes of a coordinate next to each other. A lane's operations and their order do not depend on the other
- * lanes. Of a sample the normals are: M for u, one for v and, if there are outliers, one that decides.
+ * lanes. The normals of a sample are: M for u, one for v and, if there are outliers, one that decides whether it is one.
  *
  *   residual   e = v + sum_m u(m) (target(m) - w(m)), clipped if the loss says so
  *   gradient   sum over the mini-batch of u (-e / size)

@@ -1,4 +1,4 @@
-/* What is known of lms in closed form.
+/* What is known about lms in closed form.
  *
  * All covariances R_k are diagonal, or all are the same (identity, AR(1)), so nothing has to be solved:
  *   minimiser     (sum p_k R_k) w = sum p_k R_k w_k^o          coordinate by coordinate, or w = sum p_k w_k^o / sum p_k

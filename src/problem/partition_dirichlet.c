@@ -3,8 +3,8 @@
  *   dirichlet     for every class c:  p_c ~ Dir_K(alpha); agent k gets the share p_c(k) of the samples of class c
  *   by_quantity   p ~ Dir_K(alpha) once; agent k gets the share p(k) of all samples, at random
  *
- * A list of n samples is cut at round(n (p(1) + ... + p(k))). If an agent has fewer than `min` samples all shares are drawn again,
- * at most `redraws` times; after that samples are moved from the largest agents to those that lack some.
+ * A list of n samples is cut at round(n (p(1) + ... + p(k))). If an agent has fewer than `min` samples, all shares are drawn again,
+ * at most `redraws` times; after that, samples are moved from the largest agents to those that lack some.
  */
 #include "problem/spread.h"
 

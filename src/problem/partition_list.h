@@ -1,4 +1,4 @@
-/* The partitions, in the order in which they are listed. One line adds one: RFI_PARTITION(name) stands for the
+/* The partitions, in the order in which they are listed. To add one, add a line: RFI_PARTITION(name) stands for the
  * const rfi_partition_kind rfi_partition_name, in one of the files src/problem/partition_*.c. */
 RFI_PARTITION(iid)
 RFI_PARTITION(dirichlet)

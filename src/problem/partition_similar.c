@@ -1,6 +1,6 @@
 /* iid and gamma_similarity.
  *
- * iid: a random permutation cut into K pieces whose sizes differ by one at most.
+ * iid: a random permutation cut into K pieces whose sizes differ by at most one.
  * gamma_similarity: of a random permutation the first round(gamma N) samples are spread like that; the rest is sorted by label
  * and cut into K consecutive pieces, which go to the agents in random order. gamma = 1 is iid, gamma = 0 gives most agents one
  * or two classes.

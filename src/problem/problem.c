@@ -1,4 +1,4 @@
-/* Making problems from specs and from kinds of the user's, and asking them. */
+/* Making problems from strings and from the user's kinds, and querying them. */
 #include "problem/problem.h"
 
 #include "base/error.h"

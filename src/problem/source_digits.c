@@ -1,5 +1,5 @@
 /* digits: the shipped set, 1797 images of 8 x 8 pixels of 0 to 16 (data/README.md). It is looked for in $REEF_DATA if that is
- * set, else where `make install` puts it, else in the source tree this library was built from. */
+ * set; otherwise where `make install` puts it, then in the source tree from which this library was built. */
 #include "base/error.h"
 #include "io/npy.h"
 #include "problem/source.h"

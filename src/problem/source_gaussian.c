@@ -1,4 +1,4 @@
-/* gaussian: made-up classes. Sample i belongs to class c = i mod C and is x = mu_c + z, z ~ N(0, I) in D dimensions, with
+/* gaussian: synthetic classes. Sample i belongs to class c = i mod C and is x = mu_c + z, z ~ N(0, I) in D dimensions, with
  * centres mu_c ~ N(0, separation^2 / (2 D) I): two centres are `separation` standard deviations apart (root mean square).
  * Each centre and each sample has its own stream of random numbers. */
 #include "num/rng.h"

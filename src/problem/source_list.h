@@ -1,4 +1,4 @@
-/* The data sources, in the order in which they are listed. One line adds one: RFI_SOURCE(name) stands for the
+/* The data sources, in the order in which they are listed. To add one, add a line: RFI_SOURCE(name) stands for the
  * const rfi_source rfi_source_name of src/problem/source_name.c. */
 RFI_SOURCE(digits)
 RFI_SOURCE(npy)

@@ -48,7 +48,7 @@ ptrdiff_t rfi_count_sizes(rfi_spread *s)
     return smallest;
 }
 
-/* How many samples stand above (or are missing below) a level. */
+/* How many samples are above (or are missing below) a level. */
 static ptrdiff_t above(const rfi_spread *s, ptrdiff_t level)
 {
     ptrdiff_t sum = 0;

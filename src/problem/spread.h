@@ -1,4 +1,4 @@
-/* Inside of partitions: what a kind gets and what it does. A kind only says who owns each sample; the rest is common. */
+/* Internals of partitions: what a kind gets and what it does. A kind only says who owns each sample; the rest is common. */
 #ifndef RFI_PROBLEM_SPREAD_H
 #define RFI_PROBLEM_SPREAD_H
 

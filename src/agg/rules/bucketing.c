@@ -1,5 +1,5 @@
 /* bucketing: rows are shuffled and averaged in buckets of s. The order is a function of the seed and the number of the round.
- * One liar spoils one bucket at most, so f stays what it was while the number of rows shrinks to ceil(n / s). */
+ * A malicious row spoils one bucket at most, so f stays the same while the number of rows shrinks to ceil(n / s). */
 #include "agg/rules/rules.h"
 #include "num/rng.h"
 

@@ -3,7 +3,7 @@
  *   y <- sum u_l x_l / sum u_l,  u_l = a_l / d_l,  d_l = ||x_l - y||
  *
  * Every iterate is a convex combination of the rows, so one pass over the data for the Gram matrix and one for the final
- * weighted sum suffice, whatever the number of iterations. When y meets a row k, the step of Vardi and Zhang is taken:
+ * weighted sum suffice, whatever the number of iterations. When y coincides with a row k, the step of Vardi and Zhang is taken:
  *   y <- (1 - g) T + g y,  T the Weiszfeld step without k,  g = min(1, a_k / R),  R = ||sum_{l != k} u_l (x_l - y)||
  * which stays at the row exactly when that row is the optimum.
  * dialect=byzfl: start at 0, u_l = 1 / max(nu, d_l), a fixed number of steps. */

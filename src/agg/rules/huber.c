@@ -1,5 +1,5 @@
 /* huber: M-estimate of location per coordinate with Huber's b(r) = min(1, k/|r|), k = 1.345 at 95 % efficiency. Monotone, so
- * the solution is unique; outliers are never rejected but their pull is bounded. See mrule.c. */
+ * the solution is unique; outliers are never rejected, but their influence is bounded. See mrule.c. */
 #include "agg/rules/mrule.h"
 #include "agg/rules/rules.h"
 

@@ -2,7 +2,7 @@
  *
  *   score_i = sum of the n - f - 2 smallest ||x_i - x_j||^2, j != i;   out = the row of the smallest score
  *
- * A tie goes to the row that stands first. Weights have no meaning for the choice of a single row, so unequal ones are refused. */
+ * Ties go to the first row. Weights have no meaning for the choice of a single row, so unequal ones are refused. */
 #include "agg/rules/krum.h"
 
 #include "agg/rules/rules.h"

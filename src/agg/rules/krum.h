@@ -18,7 +18,7 @@ double rfi_krum_score(const reef_points *points, const bool *in, ptrdiff_t i, pt
 
 extern const char *const rfi_krum_dialects[];
 
-/* n >= 2 f + 3 in the paper, a minority in ByzFL. One or two rows are accepted without liars. */
+/* n >= 2 f + 3 in the paper, a minority in ByzFL. One or two rows are accepted if f = 0. */
 ptrdiff_t rfi_krum_bound(int dialect, ptrdiff_t n);
 
 #endif

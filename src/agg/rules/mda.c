@@ -3,8 +3,8 @@
  *
  * A set of n - f rows with diameter <= D exists exactly when the pairs farther apart than D can be covered by f rows (those left
  * out): a vertex cover, searched by branching on the row with the most conflicts. The smallest D is found by bisection over the
- * sorted distances. Of several sets with that diameter the one is taken that keeps rows nearest to the coordinatewise median
- * (dialect=byzfl: that comes first in the order of the rows). */
+ * sorted distances. Of several sets with that diameter, the one that keeps the rows nearest to the coordinatewise median is taken
+ * (dialect=byzfl: the one that comes first in the order of the rows). */
 #include "agg/rules/rules.h"
 #include "num/order.h"
 
@@ -72,7 +72,7 @@ static ptrdiff_t busiest(const search *s, ptrdiff_t *most, ptrdiff_t *all)
 
 static bool coverable(search *s, ptrdiff_t left);
 
-/* Leaves out the row, or all rows it conflicts with, and goes on with what is left. Only open rows may be left out. */
+/* Leaves out the row, or all rows it conflicts with, and continues with the rest. Only open rows may be left out. */
 static bool coverable_without(search *s, ptrdiff_t row, bool itself, ptrdiff_t left)
 {
     ptrdiff_t n = s->points->n;
@@ -169,14 +169,14 @@ static reef_status mda_weigh(const void *params, const reef_points *points, doub
         }
     }
     rfi_sort(distances, count);
-    /* distances take less than half of the scratch; the conflicts stand behind them */
+    /* distances take less than half of the scratch; the conflicts come after them */
     search s = {points, (unsigned char *)(points->index + 3 * n), (unsigned char *)(distances + count + n)};
     for (ptrdiff_t l = 0; l < n; l++) {
         s.state[l] = OPEN;
     }
     find_conflicts(&s, smallest_diameter(&s, distances, count, points->f));
     for (ptrdiff_t l = 0; l < n; l++) {
-        /* nearest to the median first; byzfl: as they stand */
+        /* nearest to the median first; byzfl: in their order */
         distances[l] = p->dialect == BYZFL ? 0 : (points->far[l] ? 1e308 : points->gram[l * points->count + l]);
     }
     rfi_argsort(distances, n, order, order + n);

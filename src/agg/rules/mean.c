@@ -1,4 +1,4 @@
-/* mean: the weighted average. out = sum a_l x_l. The most efficient rule at the Gaussian; one liar carries it anywhere. */
+/* mean: the weighted average. out = sum a_l x_l. The most efficient rule for Gaussian data; a single malicious row can move it anywhere. */
 #include "agg/rules/fast.h"
 #include "agg/rules/rules.h"
 

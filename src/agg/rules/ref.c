@@ -1,7 +1,7 @@
 /* ref: the MM-estimate of the paper, per coordinate: median, normalised MAD, Tukey's biweight, iterated to convergence.
  *
- * As robust as the median (any minority of liars), and at 95 % of the efficiency of the mean. Efficiency is asymptotic unless
- * n=auto, which tunes c for the actual number of agents. See mrule.c for the estimator. */
+ * As robust as the median (against any malicious minority), with 95 % of the efficiency of the mean. Efficiency is asymptotic
+ * unless n=auto, which tunes c for the actual number of agents. See mrule.c for the estimator. */
 #include "agg/rules/mrule.h"
 #include "agg/rules/rules.h"
 

@@ -1,5 +1,5 @@
-/* The built-in rules, in the order in which they are listed. One line adds one: REEF_AGG(name) stands for the
- * const reef_rule rfi_agg_name of src/agg/name.c. */
+/* The built-in rules, in the order in which they are listed. To add one, add a line: REEF_AGG(name) stands for the
+ * const reef_rule rfi_agg_name of src/agg/rules/name.c. */
 
 /* rules */
 REEF_AGG(mean)

@@ -11,7 +11,7 @@
 #include "agg/rules/rule_list.h"
 #undef REEF_AGG
 
-/* The usual field for the number of liars. */
+/* The usual field for the number of malicious rows. */
 #define RFI_FIELD_F(params, preset_)                                                                                   \
     {                                                                                                                  \
         .name = "f", .type = REEF_FIELD_MALICIOUS, .offset = offsetof(params, f), .preset = (preset_),                 \

@@ -1,7 +1,7 @@
 /* trimmed: the mean of what is left when the f smallest and the f largest values of each coordinate are removed.
  *
  * Removal is by count, the mean of the rest by weight. The rest is summed directly: "sum minus extremes" would lose all accuracy to one
- * huge value. keep_self (BRIDGE) screens the neighbours only and always keeps the receiver's own value, so that
+ * huge value. keep_self (BRIDGE) screens only the neighbours and always keeps the receiver's own value, so that
  * |N| - 2 f + 1 of |N| neighbours and itself are averaged. */
 #include "agg/rules/fast.h"
 #include "agg/rules/rules.h"

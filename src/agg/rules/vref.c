@@ -3,9 +3,9 @@
  *   m0 = coordinatewise median;  r_l = ||x_l - m||;  T = kappa_B median_l ||x_l - m0||, fixed
  *   b_l = (1 - min(r_l / T, 1)^2)^2;  m <- sum a b x / sum a b, iterated
  *
- * kappa_B = max(c_B / chi_B, 2) gives the wanted efficiency for blocks of B coordinates; the floor 2 keeps the iteration from
+ * kappa_B = max(c_B / chi_B, 2) gives the requested efficiency for blocks of B coordinates; the floor 2 keeps the iteration from
  * collapsing onto one agent when B is large, and with weights also kappa^2 >= 1 + 8 max a_l. Colluders who stay inside the spread of each
- * coordinate, where elementwise rules believe them, stand out in the norm. Needs no bound on the number of liars.
+ * coordinate, and so deceive elementwise rules, stand out in the norm. Needs no bound on the number of malicious rows.
  * All iterates after m0 are convex combinations of the rows, so the Gram matrix around m0 is all that is needed. */
 #include "agg/rules/gramspace.h"
 #include "agg/rules/rules.h"

@@ -200,7 +200,7 @@ static reef_status read_zip(reef_experiment *e, ptrdiff_t *leader, reef_error *e
     return status;
 }
 
-/* Dimensions in the order in which their first list stands in the file. */
+/* Dimensions, in the order of their first lists in the file. */
 static reef_status make_grid(reef_experiment *e, reef_error *error)
 {
     ptrdiff_t leader[RFI_AXES_MAX];

@@ -1,23 +1,23 @@
-/* Inside of experiments.
+/* Internals of experiments.
  *
  *   config.c    file and overrides -> tree -> axes and grid
  *   resolve.c   a cell of the grid: numbers and one spec string per part
- *   records.c   every cell resolved once: what the run needs to know of it
+ *   records.c   every cell resolved once: what the run needs to know about it
  *   stock.c     objects that cells share, each made once
- *   world.c     the objects of a cell, and which key is to blame when one cannot be made
- *   facts.c     what can be said of a cell without running it
+ *   world.c     the objects of a cell, and which key is at fault if one cannot be made
+ *   facts.c     what can be said about a cell without running it
  *   metrics.c   what is measured
  *   run.c       jobs (a cell, or its oracle) in items (blocks of repetitions) on all threads
  *   ranks.c     the same on several ranks, and checkpoints
  *   store.c     results of one job in a file, for resume
  *   check.c     facts as text, warnings among them
  *   results.c   the tables and the manifest
- *   trust.c     who was believed: a table and a picture of the network
+ *   trust.c     the trust each agent received: a table and a picture of the network
  *   arrays.c    curves as npy files
  *   model.c     trained models as safetensors files
  *   figures.h   gnuplot scripts and their data; a file per kind
  *   report.c    one page of HTML from a folder of results
- *   text.c      texts that grow
+ *   text.c      growing texts
  */
 #ifndef RFI_EXPERIMENT_CONFIG_EXPERIMENT_H
 #define RFI_EXPERIMENT_CONFIG_EXPERIMENT_H
@@ -105,7 +105,7 @@ typedef struct rfi_cell_record {
     ptrdiff_t views;             /* numbers kept per agent: trust, and what each of the memory's tests left of it */
     bool lanes, oracle_lanes;    /* repetitions can run side by side */
     double bytes;                /* of its models, roughly */
-    const rfi_shared *placement; /* who lies, where trust is kept; else NULL */
+    const rfi_shared *placement; /* who is malicious, if trust is kept; else NULL */
 } rfi_cell_record;
 
 struct reef_experiment {
@@ -131,7 +131,7 @@ struct reef_experiment {
     const rfi_yaml_node *metric_nodes[RFI_METRICS];
 };
 
-/* Fails with "file:line:column: text"; at_key: where the node's key stands. */
+/* Fails with "file:line:column: text"; at_key: the place of the node's key. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 5, 6)))
 #endif
@@ -183,7 +183,7 @@ reef_status rfi_object_spec(const rfi_object *object, uint64_t pairs, char spec[
 
 /* ---- world.c ---- */
 
-/* The objects of a cell. Graph, links, problem and liars are the stock's, shared with other worlds and cells. */
+/* The objects of a cell. Graph, links, problem and placement are the stock's, shared with other worlds and cells. */
 typedef struct rfi_world {
     const reef_experiment *experiment;
     reef_context *context;
@@ -223,7 +223,7 @@ bool rfi_world_lanes(const rfi_world *world, bool oracle);
 reef_status rfi_world_metrics(const rfi_world *world, bool wanted[RFI_METRICS], reef_error *error);
 /* Predicted MSD of the mean over the honest agents, NaN if unknown. */
 double rfi_world_theory(rfi_world *world);
-/* What can be said of it but theory; same_network: facts is that of a cell with the same network and liars, and that part of it stays. */
+/* All facts except theory; same_network: facts is that of a cell with the same network and placement, and that part of it stays. */
 reef_status rfi_world_facts(rfi_world *world, bool same_network, reef_cell_facts *facts, reef_error *error);
 /* Everything that determines the results of the cell, one "key value" per line. */
 reef_status rfi_world_print(rfi_world *world, bool oracle, char *text, size_t size, reef_error *error);

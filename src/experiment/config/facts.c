@@ -1,4 +1,4 @@
-/* What can be said of a cell without running it: metrics, theory, and all that determines its results. */
+/* What can be said about a cell without running it: metrics, theory, and everything that determines its results. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "experiment/config/experiment.h"

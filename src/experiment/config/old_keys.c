@@ -1,4 +1,4 @@
-/* Names of version 0.1 by which older files still call some things: they are read as the names of today.
+/* Names of version 0.1 that older files still use: they are read as today's names.
  *
  *     liars -> malicious      iterations -> rounds      runs -> repetitions      trust_liars -> trust_malicious */
 #include "base/error.h"
@@ -21,7 +21,7 @@ const char *rfi_name_today(const char *name)
     return name;
 }
 
-/* The names that stand in a list of names, or in lists of such lists. */
+/* The names in a list of names, or in lists of such lists. */
 static void renew_texts(rfi_yaml_node *node)
 {
     if (node->type == RFI_YAML_SCALAR) {

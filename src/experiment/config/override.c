@@ -1,5 +1,5 @@
 /* An override a.b=value is read as the YAML text "a:\n b: value" and merged: maps key by key, anything else is replaced. Where the tree
- * has a spec string and the override goes inside it (strategy.mu), the string is first turned into the map it stands for. */
+ * has a spec string and the override goes inside it (strategy.mu), the string is first turned into the map that it denotes. */
 #include "experiment/config/override.h"
 
 #include "base/error.h"
@@ -43,7 +43,7 @@ static void unplace(rfi_yaml_node *node, const char *source)
     }
 }
 
-/* The node becomes what `other` is, where it stands. */
+/* The node becomes what `other` is, in its own place. */
 static void become(rfi_yaml_node *node, const rfi_yaml_node *other)
 {
     rfi_yaml_node was = *node;

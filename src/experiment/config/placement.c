@@ -1,4 +1,4 @@
-/* Placements of liars as kinds with fields. */
+/* Placements of malicious agents, as kinds with fields. */
 #include "experiment/config/placement.h"
 
 #include "base/error.h"
@@ -78,7 +78,7 @@ static reef_status read_agents(const char *text, int32_t *list, ptrdiff_t room, 
     return REEF_OK;
 }
 
-/* The graph that liars are placed on when there is none: a line serves, for only the number of agents counts then. */
+/* The graph on which malicious agents are placed if there is none: a line will do, since only the number of agents matters then. */
 static reef_status place_on(const reef_context *context, const reef_graph *graph, const reef_placement *placement,
                             ptrdiff_t agents, bool *malicious, ptrdiff_t *placed, reef_error *error)
 {

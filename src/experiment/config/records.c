@@ -1,5 +1,5 @@
-/* Every cell is resolved once, when the experiment is read: mistakes are found before anything runs, and what a run has to know of the
- * cells is kept, so that nobody has to make their objects again to ask. */
+/* Every cell is resolved once, when the experiment is read: mistakes are found before anything runs, and what a run must know about the
+ * cells is kept, so that their objects need not be made again to find out. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "experiment/config/experiment.h"

@@ -53,7 +53,7 @@ const reef_field rfi_number_fields[RFI_NUMBERS] = {
     FLAG(oracle, "also run the oracle, which knows the malicious agents and leaves them out"),
 };
 
-/* Fields that are lists, and what stands between their values in a spec; lists with commas go into parentheses. */
+/* Fields that are lists, and what separates their values in a string; lists with commas are put into parentheses. */
 static const struct {
     rfi_part part;
     const char *key;
@@ -154,7 +154,7 @@ static const rfi_axis *find_axis(const reef_experiment *experiment, const rfi_ya
 
 /* ---- objects ---- */
 
-/* Where the lists inside an element stand: way number `rest`, the last list fastest. NULL experiment axes are not asked. */
+/* The positions of the lists inside an element: way number `rest`, the last list fastest. Axes that are NULL are skipped. */
 typedef struct choice {
     const reef_experiment *experiment;
     ptrdiff_t index; /* of the cell */
@@ -232,7 +232,7 @@ static void append_text(char *spec, size_t *used, const char *text)
     rfi_append(spec, RFI_SPEC_LENGTH_MAX + 1, used, "%s", text);
 }
 
-/* A value with commas of its own is a spec within the spec, which stands in parentheses. */
+/* A value that contains commas is a string within the string, in parentheses. */
 static void append_scalar(const rfi_yaml_node *value, char *spec, size_t *used)
 {
     bool wrapped = memchr(value->text, ',', value->length) && value->text[0] != '(';

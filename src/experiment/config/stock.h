@@ -1,7 +1,7 @@
-/* Objects that cells share: graphs, links, problems, and who lies. Each is made once, however many cells and threads use it.
+/* Objects that cells share: graphs, links, problems, and placements. Each is made once, however many cells and threads use it.
  *
- * An object is kept while somebody uses it, and after that as long as there is room for it: the idle ones have at most so many bytes and
- * are at most so many; those that were used longest ago go first. Rules and attacks are not here: a rule works with the threads of the
+ * An object is kept while somebody uses it, and after that as long as there is room for it: the bytes and the number of idle objects are
+ * limited, and those that were used longest ago go first. Rules and attacks are not here: a rule works with the threads of the
  * context in which it was made, so every worker has its own. */
 #ifndef RFI_EXPERIMENT_CONFIG_STOCK_H
 #define RFI_EXPERIMENT_CONFIG_STOCK_H
@@ -22,7 +22,7 @@ typedef struct rfi_need {
     const rfi_shared *problem;      /* RFI_PART_WEIGHTS: whose noise weights may depend on */
 } rfi_need;
 
-/* An object, one of these by its part: a graph (GRAPH; with WEIGHTS one of its own that has them), links, a problem, flags of liars. It
+/* An object, one of these by its part: a graph (GRAPH; with WEIGHTS one of its own that has them), links, a problem, flags of malicious agents. It
  * does not change, and may be read by many threads. */
 struct rfi_shared {
     reef_graph *graph;

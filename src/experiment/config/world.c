@@ -1,4 +1,5 @@
-/* The objects of a cell. Each is made from its spec, or taken from the stock of those that are there; when that fails, the parameters are tried one by one to say which is to blame. */
+/* The objects of a cell. Each is made from its string, or taken from the stock if it is there; if that fails, the parameters are tried one by one to find
+ * the one at fault. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "experiment/config/experiment.h"

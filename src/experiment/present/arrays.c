@@ -1,4 +1,4 @@
-/* Curves as npy files, for those who go on in Python: arrays/METRIC.npy and METRIC_se.npy have one row per cell and one column per
+/* Curves as npy files, for further work in Python: arrays/METRIC.npy and METRIC_se.npy have one row per cell and one column per
  * point, arrays/round.npy the rounds of the points; arrays/trust.npy one row per cell and one column per agent. Rows of shorter curves
  * are filled up with NaN. */
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* How things look and what they are called in every figure: a rule has its colour and its marker wherever it is drawn, parameters vary
+/* How things look and what they are called in all figures: a rule has its colour and its marker wherever it is drawn, parameters vary
  * the dash; axes are named in words, not by keys of the configuration. */
 #include "experiment/present/figures.h"
 

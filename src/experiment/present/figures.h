@@ -1,4 +1,4 @@
-/* Figures as gnuplot scripts with their data beside them; whoever wants pictures runs gnuplot on the scripts (`reef plot`).
+/* Figures as gnuplot scripts with their data beside them; to get pictures, run gnuplot on the scripts (`reef plot`).
  *
  *   figure_style.c    colours, markers and words of all figures
  *   figure_curves.c   learning curves with bands of two standard errors
@@ -13,7 +13,7 @@
 
 #include "experiment/run/outcome.h"
 
-/* More lines or panels than these nobody can tell apart. */
+/* More lines or panels than these cannot be told apart. */
 enum { RFI_SERIES_MAX = 12, RFI_COLOUR_TOP = 20 };
 /* Series to choose them from. */
 enum { RFI_SERIES_ROOM = 256 };
@@ -71,7 +71,7 @@ bool rfi_figure_one_oracle(const rfi_figures *f);
 /* The oracle of a cell if it has the metric, or NULL. */
 const rfi_outcome *rfi_figure_oracle(const rfi_figures *f, ptrdiff_t cell);
 
-/* Text from outside within quotes: gnuplot would run what stands in backquotes, and a quote would end the string. */
+/* Text from outside within quotes: gnuplot would run what is in backquotes, and a quote would end the string. */
 void rfi_figure_safe(rfi_text *text, const char *words);
 /* An axis and its value in a cell: "ref", "z = 1", "4 malicious". script.js of the page knows these forms. */
 void rfi_figure_setting(const reef_experiment *e, ptrdiff_t axis, ptrdiff_t cell, rfi_text *text);
@@ -100,7 +100,7 @@ void rfi_figure_line(rfi_text *text, const double *numbers, ptrdiff_t count);
 reef_status rfi_figure_write(const rfi_figures *f, const char *name, rfi_text *data, rfi_text *script,
                              reef_error *error);
 
-/* ---- figure_axis.c: where the values of the parameter stand ---- */
+/* ---- figure_axis.c: the positions of the parameter's values ---- */
 
 /* A logarithmic axis when the positive values span a factor of 100; zeros then have a strip of their own below the least. Places are
  * decimal logarithms there and plain numbers otherwise. */

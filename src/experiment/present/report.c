@@ -1,8 +1,8 @@
 /* report.html: one page from a folder of results.
  *
- * Everything on it is taken from the files beside it, so that it can be made again after figures were drawn anew. Words from files are
+ * Everything on it is taken from the files beside it, so that it can be made again after figures were redrawn. Words from files are
  * escaped; figures are the svg that gnuplot draws, without scripts. A content policy in the head forbids the page every address, so
- * that opening it touches no network whatever the files hold. */
+ * that opening it touches no network, whatever is in the files. */
 #include "base/error.h"
 #include "base/number.h"
 #include "experiment/run/outcome.h"
@@ -59,7 +59,7 @@ static void add_escaped(page *p, rfi_slice words)
     rfi_text_html(&p->text, words.text, words.length);
 }
 
-/* Where `word` stands in a slice, or NULL. */
+/* The place of `word` in a slice, or NULL. */
 static const char *find(rfi_slice in, const char *word)
 {
     size_t length = strlen(word);
@@ -133,7 +133,7 @@ static void add_figure(page *p, const char *name, const char *caption)
         return;
     }
     const rfi_slice all = slice_of(&file);
-    const char *start = find(all, "<svg"); /* what stands before it belongs to files of their own */
+    const char *start = find(all, "<svg"); /* what comes before it belongs to separate files */
     if (start && !find(all, "<script") && find(all, "</svg>")) {
         rfi_text_add(
             &p->text,
@@ -204,7 +204,7 @@ static double five_digits(double number)
     return isfinite(scale) && scale > 0 ? round(number * scale) / scale : number;
 }
 
-/* A number is shown with five digits and keeps all of them beside; words are left-aligned; a dash stands for what is not known. */
+/* A number is shown with five digits and keeps all of them beside; words are left-aligned; a dash means unknown. */
 static void add_value(page *p, const char *value, bool axis)
 {
     double number = 0;

@@ -87,7 +87,7 @@ static void add_metrics(const rfi_outcome *o, const bool wanted[RFI_METRICS], pt
     }
 }
 
-/* The first metric of all, in which the oracle is told. */
+/* The first of all metrics, in which the oracle is reported. */
 static int first_metric(const bool wanted[RFI_METRICS])
 {
     int metric = 0;

@@ -1,9 +1,9 @@
-/* Whether a steady state is one.
+/* Whether a steady state really is one.
  *
  * The steady state of a curve is its mean over the last rounds. If a straight line through the points of these rounds (least squares, in
  * the unit in which the metric is shown) still changes by more than TREND_LEAST over them, and by more than four of its standard errors
- * and three times the scatter of the points around it, the curve has not arrived, and the number says how long it was run rather than
- * how good it is. The change along a line fitted to n independent points has the variance 12 s^2 / n where their mean has s^2 / n; points
+ * and three times the scatter of the points around it, the curve has not converged, and the number says how long the run was rather than
+ * how good the rule is. The change along a line fitted to n independent points has the variance 12 s^2 / n where their mean has s^2 / n; points
  * that follow each other are not independent, but that changes both alike, so its standard error is sqrt(12) times that of the steady
  * state, which is known from the repetitions. Powers above DIVERGED decibels have diverged. */
 #include "experiment/run/outcome.h"

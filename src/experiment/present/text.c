@@ -1,4 +1,4 @@
-/* Texts that grow, and where they go: everything that an experiment writes. */
+/* Growing texts, and where they are written: everything that an experiment writes. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/number.h"

@@ -1,4 +1,4 @@
-/* trust.csv: the trust each agent received in the steady state, for cells that measure it; and why it is not believed, if the rule tells. */
+/* trust.csv: the trust each agent received in the steady state, for cells that measure it; and why an agent was down-weighted, if the rule says so. */
 #include "experiment/config/stock.h"
 #include "experiment/run/outcome.h"
 

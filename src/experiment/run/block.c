@@ -80,7 +80,7 @@ static void take_steady(const block_work *work, rfi_outcome *part)
 /* Checkpoints of a block under way. */
 typedef struct saving {
     char path[RFI_FOLDER_SIZE]; /* "": none are made */
-    ptrdiff_t point;            /* of the curve, from which the block goes on */
+    ptrdiff_t point;            /* of the curve, from which the block continues */
     int64_t round;              /* of the last one */
     double seconds;
 } saving;
@@ -93,7 +93,7 @@ static bool is_due(const rfi_runner *r, const saving *s, const reef_run *run)
            rfi_seconds_since(&r->start) - s->seconds >= seconds;
 }
 
-/* Numbers from `sums` on that a block goes on with: those of metrics, and of trust all but the work. */
+/* Numbers from `sums` on with which a block continues: those of metrics, and those of trust except the work. */
 static ptrdiff_t kept_of(const block_work *work)
 {
     return RFI_METRICS * work->lanes + 3 * work->agents * work->views;
@@ -117,7 +117,7 @@ static reef_status look_up(const rfi_runner *r, saving *s, reef_run *run, const 
     return status;
 }
 
-/* Goes on where the last whole checkpoint was made, if there is one. With damaged ones alone the block begins anew, in a run that has
+/* Continues from the last complete checkpoint, if there is one. If all are damaged, the block begins again, in a run that has
  * taken nothing of them. */
 static reef_status take_up(rfi_runner *r, rfi_world *world, const rfi_repeat_block *block, saving *s, reef_run **run,
                            block_work *work, rfi_outcome *part, reef_error *error)

@@ -1,9 +1,9 @@
 /* The folder of results: one run at a time, of one configuration.
  *
- *   .lock           held (flock) while a run works in the folder; says who
- *   config.yaml, overrides.txt   what the folder is of, written first
+ *   .lock           held (flock) while a run works in the folder; names the process
+ *   config.yaml, overrides.txt   what the folder belongs to, written first
  *   manifest.json   the mark of completeness: removed first, written last
- * What belongs to an earlier run and is not made by this one (arrays/, models/, the page; checkpoints unless it goes on) is removed; files
+ * What belongs to an earlier run and is not made by this one (arrays/, models/, the page; checkpoints unless the run is resumed) is removed; files
  * of other names stay. */
 #include "base/error.h"
 #include "experiment/run/runner.h"
@@ -66,7 +66,7 @@ static void write_holder(int lock)
 /* How long a resumed run waits for the lock, in tenths of a second: ranks of a job that was killed may outlive its launcher a little. */
 enum { PATIENCE = 100 };
 
-/* Tries, and with `patient` goes on trying for a while; errno tells why not. */
+/* Tries, and with `patient` keeps trying for a while; errno says why it failed. */
 static bool try_lock(int file, bool patient)
 {
     const struct timespec pause = {.tv_nsec = 100000000};
@@ -104,7 +104,7 @@ void rfi_folder_leave(rfi_runner *r)
 {
     if (r->lock_file >= 0) {
         if (ftruncate(r->lock_file, 0) != 0) {
-            errno = 0; /* it says who held it last, which does no harm */
+            errno = 0; /* it names who held it last, which does no harm */
         }
         (void)close(r->lock_file);
         r->lock_file = -1;

@@ -2,7 +2,7 @@
  *
  * Classifiers have one tensor per layer, layer0.weight (out x in) and layer0.bias and so on; other problems one vector, w. Where every
  * agent has a model of its own these are the mean over the honest agents, and the tensor `agents` (K x M) has them all. The file is
- * written when its repetition ends, beside the results of the cell, so that a run that goes on later has it too. */
+ * written when its repetition ends, beside the results of the cell, so that a run that is resumed later has it, too. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -143,7 +143,7 @@ static reef_status put_mean(writing *w, reef_error *error)
     return put(w, w->row, (size_t)w->run->dimension * sizeof(float), error);
 }
 
-/* Opens the file and writes all that stands before the models. */
+/* Opens the file and writes everything before the models. */
 static reef_status put_header(writing *w, const char *path, reef_error *error)
 {
     draft d = {.header = {.context = w->world->context}};

@@ -1,4 +1,4 @@
-/* Experiments whose runs are played elsewhere, and only measured and written down here. */
+/* Experiments whose runs are executed elsewhere, and only measured and written down here. */
 #ifndef RFI_EXPERIMENT_RUN_PLAYER_H
 #define RFI_EXPERIMENT_RUN_PLAYER_H
 

@@ -1,4 +1,4 @@
-/* What an experiment on several ranks needs beside run.c: the choice of what is spread, and checkpoints of blocks. */
+/* What an experiment on several ranks needs besides run.c: the choice of what is distributed, and checkpoints of blocks. */
 #include "experiment/run/ranked.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* Figures of a results folder from its configuration and cells alone.
  *
- * A folder may come from anybody, and gnuplot runs what a script says: scripts are made anew, those that the folder brings are never
+ * A folder may come from a stranger, and gnuplot runs what a script says: scripts are generated again, and those in the folder are never
  * read. config.yaml, the overrides and the name in manifest.json, and the files in cells/ are data. */
 #include "base/error.h"
 #include "base/memory.h"
@@ -72,7 +72,7 @@ static reef_status read_usage(const reef_context *context, const char *path, usa
                : rfi_fail(error, REEF_E_FORMAT, "%s: not the manifest of a run", rfi_path_show(path));
 }
 
-/* Files of a linked folder would be replaced wherever it lies. */
+/* Files of a linked folder would be replaced wherever it points. */
 static reef_status check_figures(const char *folder, reef_error *error)
 {
     char path[RFI_FOLDER_SIZE + 16];

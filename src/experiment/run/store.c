@@ -1,5 +1,5 @@
 /* Results of one job in a file: the description of the job, then every number so that it reads back exactly, the checksum of its model,
- * and the checksum of all that. A file that is damaged, or of another job, is as good as none: the job is run again. */
+ * and the checksum of all that. A file that is damaged, or belongs to another job, counts as none: the job is run again. */
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -29,7 +29,7 @@ static void write_head(rfi_text *text, const char *key)
     rfi_text_add(text, "%s%s", key, middle);
 }
 
-/* "sum" and 16 digits: the hash of all that stands before it. */
+/* "sum" and 16 digits: the hash of everything before it. */
 enum { SUM_SIZE = 4 + 16 + 1 };
 
 static void print_sum(const void *bytes, size_t size, char line[SUM_SIZE + 1])

@@ -1,4 +1,4 @@
-/* Each agent hears a few of its senders, others in every round. */
+/* Each agent hears a few of its senders, different ones in every round. */
 #include "graph/links/links.h"
 
 typedef struct gossip_params {

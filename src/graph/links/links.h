@@ -1,4 +1,4 @@
-/* Inside of links, and their kinds: one file each and the list of them. */
+/* Internals of links, and their kinds: one file each and a list of them. */
 #ifndef RFI_GRAPH_LINKS_LINKS_H
 #define RFI_GRAPH_LINKS_LINKS_H
 

@@ -1,4 +1,4 @@
-/* The kinds of links, in the order in which they are listed. One line adds one: RFI_LINKS(name) stands for the
+/* The kinds of links, in the order in which they are listed. To add one, add a line: RFI_LINKS(name) stands for the
  * const rfi_link_kind rfi_links_name of src/graph/links/name.c. */
 RFI_LINKS(static)
 RFI_LINKS(failing)

@@ -1,6 +1,6 @@
 /* Kinds of weights: one file each and the list of them.
  *
- *   n_k  senders of k, itself among them      d  largest n_k      K  agents
+ *   n_k  senders of k, including itself      d  largest n_k      K  agents
  */
 #ifndef RFI_GRAPH_WEIGHTS_WEIGHTS_H
 #define RFI_GRAPH_WEIGHTS_WEIGHTS_H

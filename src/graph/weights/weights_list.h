@@ -1,4 +1,4 @@
-/* The kinds of weights, in the order in which they are listed. One line adds one: RFI_WEIGHTS(name) stands for the
+/* The kinds of weights, in the order in which they are listed. To add one, add a line: RFI_WEIGHTS(name) stands for the
  * const rfi_weight_kind rfi_weights_name of src/graph/weights/name.c. */
 RFI_WEIGHTS(uniform)
 RFI_WEIGHTS(metropolis)
