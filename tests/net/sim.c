@@ -322,6 +322,7 @@ static void stop_agent(sim_world *world, int k)
         world->result.joined += rounds->joined;
         for (ptrdiff_t l = 0; l < window->setup.count; l++) {
             world->result.excluded += window->peers[l].excluded;
+            world->result.shut += window->peers[l].counts[RFI_SEAL];
         }
     }
     rfi_node_destroy(&agent->node);

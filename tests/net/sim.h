@@ -49,6 +49,7 @@ typedef struct sim_result {
     uint64_t joined;
     uint64_t stale; /* rows used that were not of the round */
     uint64_t excluded;
+    uint64_t shut;   /* models that did not open */
     uint64_t epochs; /* that honest agents have gone over to */
     double seconds;  /* virtual */
 } sim_result;

@@ -167,6 +167,19 @@ static void change_model(sim_world *world, int agent, unsigned char *frame, rfi_
     }
 }
 
+/* The boxes of a small sealed model with one byte changed, signed: some of its hearers can open it, others cannot. */
+static void spoil_boxes(sim_world *world, int agent, unsigned char *frame, rfi_head *head)
+{
+    const rfi_shape shape = sim_shape(world);
+    size_t parts = rfi_shape_payload(&shape);
+    if (head->type == RFI_FRAME_MODEL && head->flags & RFI_FLAG_INLINE && head->payload > parts) {
+        unsigned char *payload = frame + RFI_MANIFEST_BYTES;
+        payload[parts + (size_t)sim_below(world, (int)(head->payload - parts))] ^= 1;
+        rfi_hash(head->root, payload, (size_t)head->payload);
+        sign_again(world, agent, frame, head);
+    }
+}
+
 /* The mark of the second model of a two-faced sender, in the field that tells processes apart. */
 static const uint64_t second_face = UINT64_C(1) << 63;
 
@@ -266,6 +279,10 @@ bool sim_malicious(sim_world *world, int agent, int broker, rfi_topic *topic, un
         send_garbage(world, agent, broker, *topic, *bytes, *size);
         break;
     case SIM_NOT_A_NUMBER:
+        if (world->options.sealed && sim_chance(world, 0.5)) {
+            spoil_boxes(world, agent, *bytes, &head);
+            break;
+        }
         change_model(world, agent, *bytes, &head, sim_chance(world, 0.5) ? (double)NAN : 1e300);
         break;
     case SIM_LATE:

@@ -54,7 +54,7 @@ lms=('problem: {kind: lms, dimension: 10, noise: 0.01}' 'strategy: {kind: diffus
     same_bits --seal
     [ "$refused" = 0 ]
     for rule in ref mref; do
-        experiment $rule 'problem: {kind: lms, dimension: 17000, noise: 0.01}' 'strategy: {kind: diffusion, mu: 0.00001}' 'rounds: 6' \
+        experiment $rule 'problem: {kind: lms, dimension: 17000, noise: 0.01}' 'strategy: {kind: diffusion, mu: 0.00001}' 'rounds: 3' \
             'malicious: 2' 'attack: sign_flip'
         same_bits --seal
         [ "$refused" = 0 ]

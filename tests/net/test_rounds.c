@@ -24,6 +24,7 @@ static void add(sim_result *total, const sim_result *one)
     total->joined += one->joined;
     total->stale += one->stale;
     total->excluded += one->excluded;
+    total->shut += one->shut;
     total->epochs += one->epochs;
     total->seconds += one->seconds;
 }
@@ -98,7 +99,7 @@ static void promises_hold_with_sealed_models(void **state)
             play(&(sim_options){.seed = seed, .sealed = true, .epochs = seed % 4 == 3, .large = seed % 8 == 2});
         add(&total, &result);
     }
-    CHECK(total.combined && total.crashes && total.excluded && total.joined && total.epochs, "too tame");
+    CHECK(total.combined && total.crashes && total.excluded && total.joined && total.epochs && total.shut, "too tame");
 }
 
 static void promises_hold_over_epochs(void **state)

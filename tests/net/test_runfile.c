@@ -329,6 +329,34 @@ static void hearers_are_those_who_hear(void **state)
     rfi_runfile_free(&file);
 }
 
+/* Beside the model, its encrypted form, and with it what goes over the line. */
+static void what_sealing_takes_is_counted(void **state)
+{
+    static const char *const seals[] = {"false", "true"};
+    enum { MODEL = 400000, CHUNKS = 7, OTHERS = 4 };
+    rfi_tolerance t[2];
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        rfi_runfile file;
+        rfi_roster roster;
+        char more[600];
+        reef_error error = {REEF_OK, ""};
+        (void)snprintf(more, sizeof more,
+                       "graph: complete\nrule: mean\nmodel: {count: 100000}\nchunk: 64KiB\nseal: %s\nbrokers: "
+                       "[\"tls://a:1\"]\n",
+                       seals[sealed]);
+        CHECK(read_more(more, &file, &error) == REEF_OK, "%s", error.text);
+        CHECK(rfi_roster_create(NULL, &file, &roster, &error) == REEF_OK, "%s", error.text);
+        rfi_roster_tolerance(&roster, 1, &t[sealed]);
+        rfi_roster_free(&roster);
+        rfi_runfile_free(&file);
+    }
+    size_t sent = MODEL + CHUNKS * RFI_SEAL_BYTES;
+    assert_in_range(t[1].memory - t[0].memory, sent, sent + 4096);
+    double each = CHUNKS * RFI_SEAL_BYTES + OTHERS * RFI_SEALED_BOX;
+    CHECK_CLOSE(t[1].traffic - t[0].traffic, (OTHERS + 1) * each, 1e-6, "traffic");
+}
+
 static void knows_neighbourhoods(void **state)
 {
     rfi_runfile file;
@@ -426,6 +454,7 @@ int main(void)
         cmocka_unit_test(one_login_one_list),
         cmocka_unit_test(sealing_is_part_of_what_is_signed),
         cmocka_unit_test(hearers_are_those_who_hear),
+        cmocka_unit_test(what_sealing_takes_is_counted),
         cmocka_unit_test(knows_neighbourhoods),
         cmocka_unit_test(takes_links_by_name),
         cmocka_unit_test(unusable_terms_are_refused),
