@@ -147,9 +147,14 @@ void rfi_tell(rfi_agent *agent, double now, bool last);
 void rfi_tell_refusals(const rfi_agent *agent, const rfi_peer *peer, rfi_cause cause, uint64_t count);
 /* The present figures, as STATUS has them. */
 void rfi_tell_status(rfi_agent *agent, rfi_status *status);
+/* Logs what an agent waits for that cannot begin: the error of the broker `by`, which takes up to 2 s to find, or neighbours, of which more
+ * than the weight `above` is wanted. */
+void rfi_agent_explain(const rfi_log *log, const char *name, const rfi_nats_operator *by, double heard, double above);
 
 /* agent_thread.c: reef_agent_create with everything that can be set. */
 reef_status rfi_agent_start(reef_agent **agent, const rfi_agent_setup *setup, reef_error *error);
+/* rfi_agent_explain, for an agent that reef_agent_join waits for; nothing once it has begun. */
+void rfi_agent_tell_waiting(reef_agent *agent, const char *authority);
 /* The agent has ended because the run goes on without it. */
 bool rfi_agent_removed(const reef_agent *agent);
 /* agent_report.c: the last round as JSON, without its end; returns its bytes, at most `room`. */

@@ -20,6 +20,8 @@
 static const int look_milliseconds = 200;
 static const double look_seconds = 0.2;
 static const double patience_seconds = 2;
+/* How often it says what it waits for, if it cannot begin. */
+static const double explain_seconds = 15;
 
 typedef struct door {
     const reef_agent_options *options;
@@ -146,8 +148,13 @@ static reef_status hello(void *user, const unsigned char *layout, bool *joined, 
     int ready = 0;
     int has = 0;
     reef_status status = begin(d, layout, error);
+    double explain_at = rfi_now() + explain_seconds / 5;
     while (status == REEF_OK && !ready) {
         rfi_notify_alive(rfi_now());
+        if (rfi_now() >= explain_at) {
+            rfi_agent_tell_waiting(d->agent, d->setup.authority);
+            explain_at = rfi_now() + explain_seconds;
+        }
         status =
             is_over(d) ? stopped(d, error) : reef_agent_join(d->agent, look_seconds, d->model, &ready, &has, error);
         turn_away(d);

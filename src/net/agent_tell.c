@@ -202,3 +202,16 @@ void rfi_tell_refusals(const rfi_agent *a, const rfi_peer *peer, rfi_cause cause
             RFI_LOG_TEXT("neighbour", a->file.participants[peer->who.agent].name),
             RFI_LOG_TEXT("cause", rfi_cause_text(cause)), RFI_LOG_NUMBER("count", count));
 }
+
+/* A connection is tried for the sake of its error: the one that is made again and again does not tell. */
+void rfi_agent_explain(const rfi_log *log, const char *name, const rfi_nats_operator *by, double heard, double above)
+{
+    reef_error why = {REEF_OK, ""};
+    if (rfi_nats_try(by, &why) != REEF_OK) {
+        RFI_LOG(log, REEF_LOG_WARNING, "waiting", RFI_LOG_TEXT("agent", name), RFI_LOG_TEXT("why", why.text));
+    } else {
+        RFI_LOG(log, REEF_LOG_INFO, "waiting", RFI_LOG_TEXT("agent", name),
+                RFI_LOG_TEXT("why", "too few neighbours are heard from"), RFI_LOG_NUMBER("weight", heard),
+                RFI_LOG_NUMBER("above", above));
+    }
+}

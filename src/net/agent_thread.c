@@ -327,6 +327,24 @@ reef_status reef_agent_join(reef_agent *a, double seconds, void *model, int *rea
     return leave(a, error);
 }
 
+void rfi_agent_tell_waiting(reef_agent *a, const char *authority)
+{
+    char name[RFI_NAME_SIZE];
+    char url[256];
+    (void)pthread_mutex_lock(&a->lock);
+    const rfi_runfile *file = &a->core.file; /* which a thread may exchange for the next one */
+    bool waits = a->status == REEF_OK && !a->ready && a->core.node;
+    double heard = waits ? rfi_window_heard(rfi_node_window(a->core.node)) : 0;
+    double above = 2 * file->terms.malicious;
+    (void)snprintf(name, sizeof name, "%s", file->participants[a->core.place].name);
+    (void)snprintf(url, sizeof url, "%s", file->broker[0]);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (waits) {
+        const rfi_nats_operator by = {.url = url, .login = &a->core.secret.login, .authority = authority};
+        rfi_agent_explain(&a->core.log, name, &by, heard, above);
+    }
+}
+
 reef_status reef_agent_begin(reef_agent *a, const void *model, reef_error *error)
 {
     if (!rfi_shape_values(&a->core.roster.shape, model)) {

@@ -260,6 +260,13 @@ static reef_status prepare_leaf(broker *b, reef_error *error)
 static reef_status check_listen(const broker *b, reef_error *error)
 {
     char leaves[320];
+    if (!b->options->certificate && !b->options->listen && !b->options->hub && !b->options->print &&
+        strncmp(b->file.broker[0], "tls://", strlen("tls://")) == 0) {
+        return rfi_fail(error, REEF_E_ARG,
+                        "agents expect TLS at %.200s: --cert and --private-key are missing (or --listen, where another "
+                        "program does TLS)",
+                        b->file.broker[0]);
+    }
     (void)snprintf(leaves, sizeof leaves, "nats://%s", b->options->leaves ? b->options->leaves : "127.0.0.1:0");
     return b->options->certificate || (rfi_is_loopback(b->url) && rfi_is_loopback(leaves))
                ? REEF_OK

@@ -176,7 +176,7 @@ static void take_status(rfi_watch *w, ptrdiff_t agent, const unsigned char *byte
     if (size >= RFI_HEAD_BYTES) {
         rfi_frame_mark(mark, bytes);
     }
-    if (memcmp(mark, s->mark, sizeof mark) == 0 || !rfi_bucket_take(&s->bucket, time) ||
+    if (memcmp(mark, s->mark, sizeof mark) == 0 || !rfi_bucket_take(&s->bucket[w->by], time) ||
         !verify_status(w, agent, bytes, size, &epoch) || rfi_frame_read(bytes, size, &head) != RFI_GOOD) {
         return;
     }
@@ -228,7 +228,7 @@ static void take_proof(rfi_watch *w, ptrdiff_t by, const unsigned char *bytes, s
 {
     rfi_head head;
     if (size != RFI_MANIFEST_BYTES + RFI_PROOF_BYTES || rfi_frame_read(bytes, size, &head) != RFI_GOOD ||
-        head.type != RFI_FRAME_PROOF || !rfi_bucket_take(&w->view->sights[by].bucket, time) ||
+        head.type != RFI_FRAME_PROOF || !rfi_bucket_take(&w->view->sights[by].bucket[w->by], time) ||
         !rfi_proof_read(bytes + RFI_MANIFEST_BYTES, &rfi_ed25519, &head) || !is_of_run(w, head.run)) {
         return;
     }
@@ -259,18 +259,19 @@ static void take(rfi_watch *w, char kind, unsigned long agent, const unsigned ch
     } else if (kind == 'x') {
         take_proof(w, (ptrdiff_t)agent, bytes, size, time);
     } else if (kind == 'c') {
-        take_file(w, &w->view->sights[agent].bucket, bytes, size, time);
+        take_file(w, &w->view->sights[agent].bucket[w->by], bytes, size, time);
     }
 }
 
 /* Subjects are reef.RUN.t.AGENT, reef.RUN.x.AGENT, reef.RUN.c.AGENT and reef.RUN.c.b.EPOCH; the run's name never changes. */
-void rfi_watch_hear(rfi_watch *w, const char *subject, const unsigned char *bytes, size_t size)
+void rfi_watch_hear(rfi_watch *w, int by, const char *subject, const unsigned char *bytes, size_t size)
 {
     char *end = NULL;
     (void)pthread_mutex_lock(&w->lock);
+    w->by = by;
     size_t head = strlen("reef.") + strlen(w->view->file.run) + 1;
     if (strlen(subject) >= head + 3 && strncmp(subject + head, "c.b.", 4) == 0) {
-        take_file(w, &w->broker, bytes, size, rfi_watch_time(w));
+        take_file(w, &w->broker[by], bytes, size, rfi_watch_time(w));
     } else if (strlen(subject) >= head + 3 && subject[head + 1] == '.' && subject[head + 2] >= '0' &&
                subject[head + 2] <= '9') {
         unsigned long agent = strtoul(subject + head + 2, &end, 10);
@@ -283,5 +284,6 @@ void rfi_watch_hear(rfi_watch *w, const char *subject, const unsigned char *byte
 
 void rfi_watch_heard(void *user, const char *subject, const unsigned char *bytes, size_t size)
 {
-    rfi_watch_hear(user, subject, bytes, size);
+    const rfi_watch_place *place = user;
+    rfi_watch_hear(place->watch, place->number, subject, bytes, size);
 }

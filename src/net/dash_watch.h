@@ -16,8 +16,8 @@ typedef struct rfi_watch_setup {
 typedef struct rfi_watch rfi_watch;
 /* Puts what the run file says, and listens at all brokers from now on. */
 reef_status rfi_watch_open(rfi_watch **watch, const rfi_watch_setup *setup, reef_error *error);
-/* A message as it comes from a broker; on any thread. */
-void rfi_watch_hear(rfi_watch *watch, const char *subject, const unsigned char *bytes, size_t size);
+/* A message as it comes from a broker, which has the number `by`, below 16, as long as it is heard; on any thread. */
+void rfi_watch_hear(rfi_watch *watch, int by, const char *subject, const unsigned char *bytes, size_t size);
 /* Looks for the file of the next epoch and goes over to it; on the thread that has opened the watch, about once a second. */
 void rfi_watch_tend(rfi_watch *watch);
 /* Seconds since it was opened: the time of its lines. */

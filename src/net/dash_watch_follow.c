@@ -25,6 +25,19 @@ static bool is_listed(const rfi_runfile *file, const char *url)
     return false;
 }
 
+static int free_place(const rfi_watch *w)
+{
+    for (int number = 0;; number++) {
+        bool used = false;
+        for (ptrdiff_t e = 0; e < w->ears; e++) {
+            used = used || w->ear[e].place == number;
+        }
+        if (!used) {
+            return number; /* there are as many places as ears */
+        }
+    }
+}
+
 /* Listens at a broker, if it is not heard yet. Nothing is locked: a connection that fails waits for what is being heard. */
 static reef_status listen_at(rfi_watch *w, const char *url, reef_error *error)
 {
@@ -38,13 +51,16 @@ static reef_status listen_at(rfi_watch *w, const char *url, reef_error *error)
     if (strlen(url) >= RFI_WATCH_URL) {
         return rfi_fail(error, REEF_E_ARG, "the address of a broker has at most %d characters", RFI_WATCH_URL - 1);
     }
+    int number = free_place(w);
+    w->ear[w->ears].place = number;
+    w->places[number] = (rfi_watch_place){w, number};
     (void)snprintf(w->ear[w->ears].url, RFI_WATCH_URL, "%s", url);
     const rfi_nats_ear_setup setup = {.url = w->ear[w->ears].url,
                                       .run = w->view->file.run,
                                       .login = &w->secret.login,
                                       .authority = w->authority,
                                       .hear = rfi_watch_heard,
-                                      .user = w};
+                                      .user = &w->places[number]};
     reef_status status = rfi_nats_listen(&w->ear[w->ears].ear, &setup, error);
     w->ears += status == REEF_OK;
     return status;
@@ -267,7 +283,9 @@ reef_status rfi_watch_open(rfi_watch **watch, const rfi_watch_setup *setup, reef
     w->run_file = setup->run_file;
     w->authority = setup->authority;
     w->began = rfi_now();
-    w->broker.tokens = RFI_BUCKET_MOST;
+    for (int by = 0; by < RFI_WATCH_EARS; by++) {
+        w->broker[by].tokens = RFI_BUCKET_MOST;
+    }
     (void)stat(w->run_file, &w->later.seen);
     reef_status status = open_view(w, setup, error);
     for (ptrdiff_t i = 0; status == REEF_OK && i < w->view->file.brokers; i++) {

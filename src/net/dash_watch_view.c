@@ -23,12 +23,14 @@ static reef_status take_rooms(rfi_view *v, reef_error *error)
     memset(v->accusations, 0, ((size_t)csr.start[agents] + 1) * sizeof *v->accusations);
     memset(v->counters, 0, ((size_t)csr.start[agents] + 1) * sizeof *v->counters);
     for (ptrdiff_t k = 0; k < agents; k++) {
-        v->sights[k] = (rfi_sight){.bucket = {.tokens = RFI_BUCKET_MOST},
-                                   .epoch = v->file.terms.epoch,
+        v->sights[k] = (rfi_sight){.epoch = v->file.terms.epoch,
                                    .heard = -HUGE_VAL,
                                    .refused = v->counters + csr.start[k],
                                    .told_at = v->tellings + csr.start[k],
                                    .accused = v->accusations + csr.start[k]};
+        for (int by = 0; by < RFI_WATCH_EARS; by++) {
+            v->sights[k].bucket[by].tokens = RFI_BUCKET_MOST;
+        }
     }
     for (ptrdiff_t k = 0; k < agents; k++) {
         for (ptrdiff_t i = csr.start[k]; i < csr.start[k + 1]; i++) {

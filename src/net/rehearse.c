@@ -166,27 +166,18 @@ static bool is_over(const stage *s)
     return stopped || (s->rounds && rfi_node_rounds(s->agent.node)->round >= s->rounds);
 }
 
-/* Says what an agent waits for that has not begun. A connection is tried for the sake of its error: the one that is made again and again
- * does not tell. */
+/* Says what an agent waits for that has not begun. */
 static void explain_waiting(stage *s, double now)
 {
     const rfi_agent *a = &s->agent;
-    reef_error why = {REEF_OK, ""};
     if (rfi_node_rounds(a->node)->phase != RFI_PHASE_GATHER || now < s->explain_at) {
         return;
     }
     s->explain_at = now + explain_seconds;
     const rfi_nats_operator by = {
         .url = a->file.broker[0], .login = &a->secret.login, .authority = s->options->authority};
-    const char *name = a->file.participants[a->place].name;
-    if (rfi_nats_try(&by, &why) != REEF_OK) {
-        RFI_LOG(&a->log, REEF_LOG_WARNING, "waiting", RFI_LOG_TEXT("agent", name), RFI_LOG_TEXT("why", why.text));
-    } else {
-        RFI_LOG(&a->log, REEF_LOG_INFO, "waiting", RFI_LOG_TEXT("agent", name),
-                RFI_LOG_TEXT("why", "too few neighbours are heard from"),
-                RFI_LOG_NUMBER("weight", rfi_window_heard(rfi_node_window(a->node))),
-                RFI_LOG_NUMBER("above", 2 * a->file.terms.malicious));
-    }
+    rfi_agent_explain(&a->log, a->file.participants[a->place].name, &by, rfi_window_heard(rfi_node_window(a->node)),
+                      2 * a->file.terms.malicious);
 }
 
 /* What belongs to an epoch: who is heard, and the problem that models are measured by. */

@@ -286,3 +286,11 @@ PROGRAM
     run -1 timeout 120 "$REEF" broker run.yaml --store second
     [[ "$output" == *"nats-server ends again and again: "*"address already in use"*"its log is second/server.log"* ]]
 }
+
+@test "an agent whose client waits says for what" {
+    network "a b c d" "malicious: 0.2"
+    begin a.out python3 "$examples/loop.py" a.sock 5 1
+    has a.log "waiting: agent=a .*too few neighbours are heard from.* weight=0.25 above=0.4"
+    kill "${started[0]}"
+    has a.log "waiting: agent=a .*no connection to nats:"
+}

@@ -133,7 +133,7 @@ static void accuse(const world *w, uint32_t agent, uint64_t round, const char *w
     }
     size_t size = rfi_status_frame(frame, &head, &status, &w->secrets[agent].identity, &rfi_ed25519);
     (void)snprintf(subject, sizeof subject, "reef.t.t.%lu", (unsigned long)agent);
-    rfi_watch_hear(w->watch, subject, frame, size);
+    rfi_watch_hear(w->watch, 0, subject, frame, size);
 }
 
 /* `by` publishes two models of `agent` for one round. */
@@ -161,7 +161,7 @@ static void prove(const world *w, uint32_t agent, uint32_t by)
     rfi_frame_sign(frame, &w->secrets[by].identity, &rfi_ed25519);
     char subject[32];
     (void)snprintf(subject, sizeof subject, "reef.t.x.%lu", (unsigned long)by);
-    rfi_watch_hear(w->watch, subject, frame, sizeof frame);
+    rfi_watch_hear(w->watch, 0, subject, frame, sizeof frame);
 }
 
 /* How often an event has been told of an agent. */
@@ -228,11 +228,29 @@ static void refusals_do_not_fill_the_log(void **state)
         rfi_head head = head_of(&w, 4);
         status.entries[0] = (rfi_status_entry){.agent = 3, .trust = 1, .cause = RFI_SIGNATURE, .refused = 10 * round};
         size_t size = rfi_status_frame(frame, &head, &status, &w.secrets[4].identity, &rfi_ed25519);
-        rfi_watch_hear(w.watch, "reef.t.t.4", frame, size);
+        rfi_watch_hear(w.watch, 0, "reef.t.t.4", frame, size);
     }
     assert_int_equal(found(&w, "\"type\":\"status\""), 5);
     assert_int_equal(told(&w, "refused", 3), 1);
     assert_int_equal(found(&w, "10 frames refused: signature"), 1);
+    close_world(&w);
+}
+
+/* One broker forges frames of an agent without end: what the agent says by way of another is heard all the same. */
+static void a_broker_that_forges_hides_nobody(void **state)
+{
+    static unsigned char frame[RFI_STATUS_FRAME_MAX];
+    (void)state;
+    static world w;
+    open_world(&w);
+    for (uint32_t round = 1; round <= 40; round++) {
+        rfi_status status = {.round = round, .weight = 1};
+        rfi_head head = head_of(&w, 4);
+        size_t size = rfi_status_frame(frame, &head, &status, &w.secrets[4].identity, &rfi_ed25519);
+        frame[size - 1] ^= round < 40; /* the last one is good */
+        rfi_watch_hear(w.watch, round == 40, "reef.t.t.4", frame, size);
+    }
+    assert_int_equal(found(&w, "\"type\":\"status\""), 1);
     close_world(&w);
 }
 
@@ -258,7 +276,7 @@ static void old_words_are_not_played_again(void **state)
         size = rfi_status_frame(frames[i], &head, &status, &w.secrets[4].identity, &rfi_ed25519);
     }
     for (ptrdiff_t i = 0; i < COUNT(order); i++) {
-        rfi_watch_hear(w.watch, "reef.t.t.4", frames[order[i]], size);
+        rfi_watch_hear(w.watch, 0, "reef.t.t.4", frames[order[i]], size);
         rest_a_tenth();
         rest_a_tenth();
         rest_a_tenth();
@@ -280,7 +298,7 @@ static void hear_file(const world *w, const char *subject, const char *path)
     assert_non_null(file);
     size_t size = fread(bytes, 1, sizeof bytes, file);
     (void)fclose(file);
-    rfi_watch_hear(w->watch, subject, (const unsigned char *)bytes, size);
+    rfi_watch_hear(w->watch, 0, subject, (const unsigned char *)bytes, size);
 }
 
 /* Agents 0 to count - 1 report, each under its own round. */
@@ -416,9 +434,13 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_accusers_are_not_believed),  cmocka_unit_test(refusals_do_not_fill_the_log),
-        cmocka_unit_test(old_words_are_not_played_again), cmocka_unit_test(next_epoch_from_the_network),
-        cmocka_unit_test(few_do_not_begin_an_epoch),      cmocka_unit_test(next_epoch_by_hand),
+        cmocka_unit_test(few_accusers_are_not_believed),
+        cmocka_unit_test(refusals_do_not_fill_the_log),
+        cmocka_unit_test(a_broker_that_forges_hides_nobody),
+        cmocka_unit_test(old_words_are_not_played_again),
+        cmocka_unit_test(next_epoch_from_the_network),
+        cmocka_unit_test(few_do_not_begin_an_epoch),
+        cmocka_unit_test(next_epoch_by_hand),
         cmocka_unit_test(given_file_is_not_in_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

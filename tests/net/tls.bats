@@ -96,3 +96,9 @@ refused() {
     await strip.log ready
     refused 'secure|TLS' --authority ca.pem
 }
+
+@test "a broker without a certificate, where the run file says TLS, does not start" {
+    run -2 timeout 60 "$REEF" broker run.yaml --store plain
+    [[ "$output" == *"agents expect TLS at tls://127.0.0.1:$port: --cert and --private-key are missing"* ]]
+    [ ! -e plain ]
+}
