@@ -120,7 +120,7 @@ static reef_status compare_models(rfi_merge *merge, reef_error *error)
     ptrdiff_t chosen = choose_reference(merge);
     reef_status status = REEF_OK;
     if (chosen < 0) {
-        return rfi_fail(error, REEF_E_NO_ROWS, "none of the %td files can be used; the first: %s", merge->files,
+        return rfi_fail(error, REEF_E_FORMAT, "none of the %td files can be used; the first: %s", merge->files,
                         merge->fates[0].why);
     }
     merge->reference = &merge->models[chosen];

@@ -128,6 +128,10 @@ five() {
     done
     [ ! -e out.st ]
     run -0 "$REEF" aggregate --drop-bad 1.st short.st 2.st -o out.st
+    rm out.st
+    run -3 --separate-stderr "$REEF" aggregate --drop-bad short.st long.st -o out.st
+    [[ "$stderr" == "reef aggregate: none of the 2 files can be used; the first: short.st: "* ]]
+    [ ! -e out.st ]
 }
 
 @test "files that are something else are named as what they are" {

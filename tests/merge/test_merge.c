@@ -689,7 +689,7 @@ static void what_is_not_dropped(void **state)
     assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_E_FORMAT);
     CHECK(strstr(error.text, "only 1 of 4 files belong together"), "%s", error.text);
     (void)scratch_file(&w.s, "m3", "junk", 4, w.paths[3]);
-    assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_E_NO_ROWS);
+    assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_E_FORMAT);
     assert_int_equal(unlink(w.paths[1]), 0);
     assert_int_equal(merge(&w, 1, &drop, &report, &error), REEF_E_FILE);
     CHECK(strstr(error.text, "m1: cannot open: No such file"), "%s", error.text);

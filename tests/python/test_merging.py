@@ -146,23 +146,23 @@ def test_state_dicts(command, tmp_path, rng, rule):
     agree(command, tmp_path, made, rule)
 
 
-@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
 @pytest.mark.parametrize("rule", ["mean", "ref", "vref", "nnm | median", "krum"])
-def test_eight_bits(command, tmp_path, rule, kind):
+def test_short_types_of_pytorch(command, tmp_path, rule):
     """With float32 beside them, and NaN; by themselves, among float64, and with types that differ and are converted."""
     torch = need("torch")
-    made = []
-    for seed in range(9):
-        maker = torch.Generator().manual_seed(seed)
-        made.append({name: torch.randn(size, generator=maker).to(getattr(torch, kind)) for name, size in [("w", (70, 3)), ("long", 9001), ("none", 0)]})
-        made[-1]["norm"] = torch.randn(5, generator=maker)
-    made[4]["w"][0, 0] = float("nan")
-    agree(command, tmp_path, made, rule)
-    agree(command, tmp_path, [{"w": model["w"]} for model in made], rule)
-    agree(command, tmp_path, [{**model, "norm": model["norm"].double()} for model in made], rule)
-    mixed = [{"w": model["w"].float() if place % 2 else model["w"]} for place, model in enumerate(made)]
-    same = reef.aggregate([{"w": model["w"].float()} for model in mixed], rule)
-    assert torch.equal(reef.aggregate(mixed, rule, copy=True)["w"], same["w"])
+    for kind in ["bfloat16"] + [name for name in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, name)]:  # 8 bits from 2.1 on
+        made = []
+        for seed in range(9):
+            maker = torch.Generator().manual_seed(seed)
+            made.append({name: torch.randn(size, generator=maker).to(getattr(torch, kind)) for name, size in [("w", (70, 3)), ("long", 9001), ("none", 0)]})
+            made[-1]["norm"] = torch.randn(5, generator=maker)
+        made[4]["w"][0, 0] = float("nan")
+        agree(command, tmp_path, made, rule)
+        agree(command, tmp_path, [{"w": model["w"]} for model in made], rule)
+        agree(command, tmp_path, [{**model, "norm": model["norm"].double()} for model in made], rule)
+        mixed = [{"w": model["w"].float() if place % 2 else model["w"]} for place, model in enumerate(made)]
+        same = reef.aggregate([{"w": model["w"].float()} for model in mixed], rule)
+        assert torch.equal(reef.aggregate(mixed, rule, copy=True)["w"], same["w"])
 
 
 def test_bench(command, tmp_path):
