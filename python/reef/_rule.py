@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 import tempfile
 import threading
 import weakref
@@ -419,7 +420,7 @@ class Rule:
         if state is not None and not isinstance(state, State):
             raise TypeError(f"state is {state!r:.40}; pass a reef.State()")
         plain = (type(rows) is np.ndarray and type(round) is int and type(step) in (int, float) and type(self_row) is int
-                 and (step, self_row) == (0, -1))
+                 and (step, self_row) == (0, -1) and 0 <= round <= sys.maxsize)
         if plain and weights is None and ids is None and not (report or shares):
             if state is None:
                 quick = self._ready.apply(rows, out, None, round)
@@ -429,7 +430,8 @@ class Rule:
             if quick is not None:
                 return quick
         batch, form = split(rows, copy)
-        step, round, self_row = _checks.step_size(step), _checks.whole(round, "round"), _checks.whole(self_row, "self_row")
+        step, round = _checks.step_size(step), _checks.whole(round, "round", 0, sys.maxsize)
+        self_row = _checks.whole(self_row, "self_row", -1, sys.maxsize)
         keys = batch.used()
         results: dict[Hashable, Any] = {key: empty_like(batch.columns[key][0]) for key in batch.real}
         if out is not None:

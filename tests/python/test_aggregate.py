@@ -175,6 +175,12 @@ def test_arguments_of_wrong_types(rng, arguments, says):
         reef.aggregate(rng.normal(size=(4, 3)), "ref", **arguments)
 
 
+@pytest.mark.parametrize("arguments", [{"round": -1}, {"round": 2**63}, {"round": -2**64}, {"self_row": -2}, {"self_row": 2**64}])
+def test_whole_numbers_do_not_wrap(rng, arguments):
+    with pytest.raises(ValueError, match="it must be"):
+        reef.aggregate(rng.normal(size=(4, 3)), "ref", **arguments)
+
+
 def test_numbers_of_numpy_are_parameters(rng):
     x = rng.normal(size=(7, 3))
     assert np.array_equal(reef.aggregate(x, "trimmed", f=np.int64(2)), reef.aggregate(x, "trimmed:f=2"))
