@@ -16,6 +16,7 @@ typedef struct alie_params {
     int64_t period;
     double jitter;
     double weak;
+    int64_t strike;
 } alie_params;
 
 /* So far do the weak ones go: far enough to pull, and near enough to stand between the others and the honest agents. */
@@ -77,6 +78,15 @@ static const reef_field alie_fields[] = {
      .unit = "",
      .help = "part of the malicious agents, drawn once, that go only 0.4 times as far: a group of unequal members is "
              "harder to tell apart"},
+    {.name = "strike",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(alie_params, strike),
+     .preset = "1",
+     .min = 1,
+     .max = 1e12,
+     .unit = "rounds",
+     .help = "one in so many is an attack; in the others they send the honest mean, with noise, which hides what moves "
+             "them"},
 };
 
 /* Where the liars are the majority alone, or nobody can be won, the quantile would be infinite: one half of an agent is left. */
@@ -104,6 +114,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     double z = isnan(p->z) ? rfi_alie_z(view->honest, view->malicious_count, p->share == ALL) : p->z;
     bool other_side = p->period > 0 && view->round / p->period % 2;
     z *= is_weak(p, view) ? weak_part : 1;
+    z *= view->round % p->strike == 0;
     rfi_attack_normal(view, view->sender, p->jitter, out);
     rfi_attack_shift(view, (p->sign == MINUS) != other_side ? -z : z, out);
     return true;

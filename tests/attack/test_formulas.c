@@ -746,6 +746,12 @@ static void some_are_weak(void **state)
     scene s = make_scene(KNOWN, LENGTH, 1, 0.2, 1.5, 1);
     expect("alie:z=1.5,weak=0", &s, alie_15);
     expect("alie:z=3.75,weak=1", &s, alie_15);
+    s.view.round = 20;
+    expect("alie:z=1.5,strike=20", &s, alie_15);
+    s.view.round = 19;
+    expect("alie:z=1.5,strike=20", &s, mean_of);
+    s.view.round = 40;
+    expect("alie:z=1.5,strike=20", &s, alie_15);
     reef_attack *attack = make_attack("alie:z=1.5,weak=0.5");
     assert_false(reef_attack_traits(attack) & REEF_ATTACK_SAME);
     int weak = 0;
