@@ -114,7 +114,9 @@ static bool message(const void *params, const reef_attack_view *view, float *out
     double z = isnan(p->z) ? rfi_alie_z(view->honest, view->malicious_count, p->share == ALL) : p->z;
     bool other_side = p->period > 0 && view->round / p->period % 2;
     z *= is_weak(p, view) ? weak_part : 1;
-    z *= view->round % p->strike == 0;
+    if (view->round % p->strike != 0) {
+        z = 0;
+    }
     rfi_attack_normal(view, view->sender, p->jitter, out);
     rfi_attack_shift(view, (p->sign == MINUS) != other_side ? -z : z, out);
     return true;
