@@ -71,6 +71,7 @@ static void fixed_patterns(void **state)
         "shared_noise:z=1.1",                             /* D */
         "alie:z=5,on=1,off=19,jitter=1",                  /* E: strikes */
         "alie:z=1,period=16,jitter=1", /* out by the split whenever it is looked who acts together: 3 dB when only those in were looked at */
+        "alie:z=3,period=2,jitter=1", /* two camps, each of which seems to share its noise: 5 dB when the honest one kept one vote, too */
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(attacks); i++) {
