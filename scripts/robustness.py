@@ -25,9 +25,10 @@ NAMES = {"alie:z=1,from=1000000": "none", "alie:sign=minus,z=0.1": "alie .1", "a
          "ipm:epsilon=0.5": "ipm .5", "min_max": "min-max", "mimic": "mimic",
          "whitewash": "new ids", "whitewash:identity=64": "new ids / 64", "whitewash:identity=64,away=1300,ids=same,z=0.6": "back after 1300",
          "come_and_go": "honest churn", "alie:z=0.3,period=100,jitter=1": "sides .3", "alie:z=0.1,period=100,jitter=1": "sides .1",
-         "alie:z=1,period=16,jitter=1": "sides in step", "shared_noise:z=1.1": "shared noise", "shared_noise:z=0.58,jitter=0.8,ids=3": "ids in turns", "alie:z=5,on=1,off=19,jitter=1": "strikes", "alie:z=0.5,jitter=1,from=900": "sleepers",
+         "alie:z=1,period=16,jitter=1": "sides in step", "alie:z=3,period=2,jitter=1": "sides, fast", "shared_noise:z=1.1": "shared noise", "shared_noise:z=0.58,jitter=0.8,ids=3": "ids in turns", "alie:z=5,on=1,off=19,jitter=1": "strikes", "alie:z=0.5,jitter=1,from=900": "sleepers",
          "adaptive:period=100": "adaptive, sides", "adaptive": "adaptive", "sign_flip:reference=previous": "update flip",
-         "mimic:targets=2,jitter=0.3": "copy 2", "mimic:targets=14,jitter=0.3": "copy 14", "alie:z=0.05,jitter=1": "constant .05", "frame": "frame"}
+         "mimic:targets=2,jitter=0.3": "copy 2", "mimic:targets=14,jitter=0.3": "copy 14", "alie:z=0.05,jitter=1": "constant .05",
+         "alie:z=0.25,period=100,jitter=1,weak=0.6": "sides, unequal", "whitewash:z=0.3,identity=160,period=100": "sides, new ids / 160", "alie:z=1.5,period=100,jitter=1,strike=20": "hidden strikes", "frame": "frame"}
 SHADES = ((0.5, "·"), (1.5, "░"), (5, "▒"), (15, "▓"), (float("inf"), "█"))
 
 

@@ -61,6 +61,7 @@ void rfi_recall_lay_out(reef_plan *plan, rfi_arena *arena)
     recall->ids = rfi_arena_take(arena, k, 1, sizeof(int64_t));
     recall->heard = rfi_arena_take(arena, k, 1, sizeof(int64_t));
     recall->place = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
+    recall->spare = rfi_arena_take(arena, k, 1, sizeof(ptrdiff_t));
     recall->table.size = rfi_id_table_size(k);
     recall->table.places = rfi_arena_take(arena, recall->table.size, 1, sizeof(int32_t));
     seen->age = rfi_arena_take(arena, k, 1, sizeof(int64_t));
@@ -81,6 +82,7 @@ reef_status rfi_recall_begin(reef_plan *plan, reef_error *error)
     rfi_recall *recall = &plan->recall;
     rfi_senders *senders = plan->input.state ? rfi_state_senders(plan->input.state) : NULL;
     ptrdiff_t more = 0;
+    recall->table.key = senders ? senders->table.key : 0;
     rfi_id_table_clear(&recall->table);
     for (ptrdiff_t l = 0; l < plan->n_raw; l++) {
         recall->who[l].id = id_of(plan, l);
@@ -325,7 +327,7 @@ void rfi_recall_commit(reef_plan *plan)
         int64_t *age = &recall->seen.age[l];
         *age = *age < 1 ? 1 : (*age > recall->seen.rounds ? recall->seen.rounds : *age);
     }
-    rfi_senders_commit(recall->seen.memory, &recall->seen, recall->place);
+    rfi_senders_commit(recall->seen.memory, &recall->seen, recall->place, recall->spare);
     if (plan->rule->memory->commit) {
         plan->rule->memory->commit(plan->params, &recall->seen);
     }

@@ -28,6 +28,7 @@ typedef struct rfi_recall {
     rfi_sender *who;         /* K: the senders present, as they were remembered */
     int64_t *ids, *heard;    /* K */
     ptrdiff_t *place;        /* K: the sender's place in the memory, -1: it is new, or starts afresh */
+    ptrdiff_t *spare;        /* K: to work with */
     rfi_id_table table;      /* of `who` */
     double number[REEF_NUMBERS_MAX];
 } rfi_recall;

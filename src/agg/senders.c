@@ -1,15 +1,16 @@
 /* The senders a receiver remembers: places, growth, commit. */
 #include "agg/senders.h"
+#include "num/rng.h"
 
 #include <assert.h>
 #include <string.h>
 
 /* ---- ids ---- */
 
-static uint64_t hash_id(int64_t id)
+/* Senders may choose their ids. With a key that they do not know they cannot choose such as come to stand in a row. */
+static uint64_t hash_id(const rfi_id_table *table, int64_t id)
 {
-    uint64_t x = (uint64_t)id * UINT64_C(0x9E3779B97F4A7C15);
-    return x ^ (x >> 29);
+    return rfi_rng_key(table->key, (uint64_t)id);
 }
 
 ptrdiff_t rfi_id_table_size(ptrdiff_t places)
@@ -32,7 +33,7 @@ void rfi_id_table_clear(const rfi_id_table *table)
 static int32_t *slot_of(const rfi_id_table *table, const rfi_sender *who, int64_t id)
 {
     ptrdiff_t mask = table->size - 1;
-    ptrdiff_t at = (ptrdiff_t)(hash_id(id) & (uint64_t)mask);
+    ptrdiff_t at = (ptrdiff_t)(hash_id(table, id) & (uint64_t)mask);
     while (table->places[at] >= 0 && who[table->places[at]].id != id) {
         at = (at + 1) & mask;
     }
@@ -105,6 +106,7 @@ bool rfi_senders_create(rfi_senders *s, ptrdiff_t capacity)
     s->capacity = capacity;
     s->count = 0;
     s->table.size = rfi_id_table_size(capacity);
+    s->table.key = s->seed;
     lay_out(s, &arena);
     size_t bytes = (size_t)arena.used + RFI_ALIGNMENT - 1;
     s->block = arena.overflow || capacity > INT32_MAX ? NULL : rfi_allocate(s->context, bytes);
@@ -196,23 +198,72 @@ static bool goes_before(const rfi_senders *s, const rfi_sender *one, const rfi_s
     return one->heard != other->heard ? one->heard < other->heard : one->id < other->id;
 }
 
-/* Place for a new sender: a free one, or that of the sender, not heard in this round, whose memory is worth least. */
-static ptrdiff_t make_room(rfi_senders *s, int64_t id)
+/* A heap of places: who is on top goes last. */
+static void sift_down(const rfi_senders *s, ptrdiff_t *heap, ptrdiff_t count, ptrdiff_t at)
 {
-    if (s->count < s->capacity) {
-        s->who[s->count].id = id;
-        (void)rfi_id_enter(&s->table, s->who, s->count);
-        return s->count++;
+    for (ptrdiff_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        bool right = child + 1 < count && goes_before(s, &s->who[heap[child]], &s->who[heap[child + 1]]);
+        child += right;
+        if (!goes_before(s, &s->who[heap[at]], &s->who[heap[child]])) {
+            return;
+        }
+        ptrdiff_t kept = heap[at];
+        heap[at] = heap[child];
+        heap[child] = kept;
+        at = child;
     }
-    ptrdiff_t least = -1;
-    for (ptrdiff_t i = 0; i < s->count; i++) {
-        if (s->who[i].heard < s->rounds && (least < 0 || goes_before(s, &s->who[i], &s->who[least]))) {
-            least = i;
+}
+
+/* The `count` senders, of those not heard in this round, whose memory is worth least, and that one first. In one pass, however many ids are new: a flood
+ * of them must not take longer than the senders that are known. */
+static void find_leavers(const rfi_senders *s, ptrdiff_t count, ptrdiff_t *leavers)
+{
+    ptrdiff_t found = 0;
+    for (ptrdiff_t i = 0; count > 0 && i < s->count; i++) {
+        if (s->who[i].heard == s->rounds) {
+            continue;
+        }
+        if (found < count) {
+            leavers[found++] = i;
+            for (ptrdiff_t at = found / 2 - 1; found == count && at >= 0; at--) {
+                sift_down(s, leavers, count, at);
+            }
+        } else if (goes_before(s, &s->who[i], &s->who[leavers[0]])) {
+            leavers[0] = i;
+            sift_down(s, leavers, count, 0);
         }
     }
-    s->who[least].id = id; /* there is one: there are at least as many places as rows */
-    fill_table(s);
-    return least;
+    assert(found == count); /* there are at least as many places as rows */
+    for (ptrdiff_t end = found - 1; end > 0; end--) {
+        ptrdiff_t last = leavers[0];
+        leavers[0] = leavers[end];
+        leavers[end] = last;
+        sift_down(s, leavers, end, 0);
+    }
+}
+
+/* Places for senders that have none: free ones, then those of others. */
+static void make_room(rfi_senders *s, const reef_recall *recall, ptrdiff_t newcomers, ptrdiff_t *place,
+                      ptrdiff_t *spare)
+{
+    ptrdiff_t room = s->capacity - s->count;
+    ptrdiff_t leave = newcomers > room ? newcomers - room : 0;
+    ptrdiff_t next = 0;
+    find_leavers(s, leave, spare);
+    for (ptrdiff_t l = 0; l < recall->n; l++) {
+        if (place[l] >= 0) {
+            continue;
+        }
+        bool is_free = s->count < s->capacity;
+        place[l] = is_free ? s->count++ : spare[next++];
+        s->who[place[l]].id = recall->ids[l];
+        if (leave == 0) {
+            (void)rfi_id_enter(&s->table, s->who, place[l]);
+        }
+    }
+    if (leave > 0) {
+        fill_table(s);
+    }
 }
 
 float *rfi_senders_pair(const rfi_senders *s, ptrdiff_t one, ptrdiff_t other)
@@ -272,19 +323,21 @@ void rfi_senders_swap(const rfi_senders *s, ptrdiff_t one, ptrdiff_t other)
     clear_pairs(s, other);
 }
 
-void rfi_senders_commit(rfi_senders *s, const reef_recall *recall, ptrdiff_t *place)
+void rfi_senders_commit(rfi_senders *s, const reef_recall *recall, ptrdiff_t *place, ptrdiff_t *spare)
 {
+    ptrdiff_t newcomers = 0;
     s->rounds = recall->rounds;
     memcpy(s->shared, recall->shared, s->sizes.shared);
     for (ptrdiff_t l = 0; l < recall->n; l++) { /* those who are here are not the ones to make room */
-        ptrdiff_t known = rfi_senders_find(s, recall->ids[l]);
-        if (known >= 0) {
-            s->who[known].heard = recall->rounds;
+        place[l] = rfi_senders_find(s, recall->ids[l]);
+        if (place[l] >= 0) {
+            s->who[place[l]].heard = recall->rounds;
+        } else {
+            newcomers++;
         }
     }
+    make_room(s, recall, newcomers, place, spare);
     for (ptrdiff_t l = 0; l < recall->n; l++) {
-        ptrdiff_t known = rfi_senders_find(s, recall->ids[l]);
-        place[l] = known >= 0 ? known : make_room(s, recall->ids[l]);
         s->who[place[l]] = (rfi_sender){recall->ids[l], recall->age[l], recall->rounds};
         memcpy(s->records + (size_t)place[l] * s->sizes.record,
                (const unsigned char *)recall->records + (size_t)l * s->sizes.record, s->sizes.record);

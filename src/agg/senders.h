@@ -21,6 +21,7 @@ typedef struct rfi_sender {
 typedef struct rfi_id_table {
     int32_t *places;
     ptrdiff_t size; /* a power of two, more than twice the places */
+    uint64_t key;   /* of the hash */
 } rfi_id_table;
 
 typedef struct reef_senders {
@@ -58,8 +59,9 @@ void rfi_senders_reset(rfi_senders *senders);
 /* Room for `wanted` senders, as far as the limit goes but for `least` of them in any case. False: no memory, and nothing changed. */
 bool rfi_senders_reserve(rfi_senders *senders, ptrdiff_t wanted, ptrdiff_t least);
 ptrdiff_t rfi_senders_find(const rfi_senders *senders, int64_t id);
-/* Takes over ages and records of an aggregation, finds places (recall->place) for new senders, and clears what was kept of their places. */
-void rfi_senders_commit(rfi_senders *senders, const reef_recall *recall, ptrdiff_t *place);
+/* Takes over ages and records of an aggregation, finds places (recall->place) for new senders, and clears what was kept of their places. spare: n places
+ * to work with. */
+void rfi_senders_commit(rfi_senders *senders, const reef_recall *recall, ptrdiff_t *place, ptrdiff_t *spare);
 
 /* Bytes of a vector, and where one is. */
 size_t rfi_senders_vector_size(const rfi_senders *senders);

@@ -15,7 +15,13 @@ typedef struct alie_params {
     int share;
     int64_t period;
     double jitter;
+    double weak;
+    int64_t strike;
 } alie_params;
+
+/* So far do the weak ones go: far enough to pull, and near enough to stand between the others and the honest agents. */
+static const double weak_part = 0.4;
+enum { PURPOSE_WEAK = 0x7765616B };
 
 enum { PLUS, MINUS };
 enum { HONEST, ALL };
@@ -63,6 +69,25 @@ static const reef_field alie_fields[] = {
      .max = 1e30,
      .unit = "standard deviations",
      .help = "noise that each malicious agent adds on its own, so that no two send the same"},
+    {.name = "weak",
+     .type = REEF_FIELD_REAL,
+     .offset = offsetof(alie_params, weak),
+     .preset = "0",
+     .min = 0,
+     .max = 1,
+     .unit = "",
+     .help =
+         "fraction of the malicious agents, drawn once, that go only 0.4 times as far: a group of unequal members is "
+         "harder to tell apart"},
+    {.name = "strike",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(alie_params, strike),
+     .preset = "1",
+     .min = 1,
+     .max = 1e12,
+     .unit = "rounds",
+     .help = "attack in one of so many; in the others send the honest mean, with noise, which hides what moves "
+             "them"},
 };
 
 /* If malicious agents are the majority without supporters, or no supporter can be won, the quantile would be infinite: half an agent is left. */
@@ -77,11 +102,22 @@ double rfi_alie_z(ptrdiff_t honest, ptrdiff_t malicious_count, bool all)
     return rfi_normal_quantile(share < margin ? margin : share > 1 - margin ? 1 - margin : share);
 }
 
+static bool is_weak(const alie_params *p, const reef_attack_view *view)
+{
+    rfi_rng rng;
+    rfi_rng_init(&rng, view->seed, PURPOSE_WEAK, (uint32_t)view->sender, 0, 0);
+    return rfi_rng_uniform(&rng) < p->weak;
+}
+
 static bool message(const void *params, const reef_attack_view *view, float *out)
 {
     const alie_params *p = params;
     double z = isnan(p->z) ? rfi_alie_z(view->honest, view->malicious_count, p->share == ALL) : p->z;
     bool other_side = p->period > 0 && view->round / p->period % 2;
+    z *= is_weak(p, view) ? weak_part : 1;
+    if (view->round % p->strike != 0) {
+        z = 0;
+    }
     rfi_attack_normal(view, view->sender, p->jitter, out);
     rfi_attack_shift(view, (p->sign == MINUS) != other_side ? -z : z, out);
     return true;
@@ -90,7 +126,7 @@ static bool message(const void *params, const reef_attack_view *view, float *out
 static unsigned traits_of(const void *params)
 {
     const alie_params *p = params;
-    return REEF_ATTACK_LANES | REEF_ATTACK_ROWS | (p->jitter > 0 ? 0 : REEF_ATTACK_SAME);
+    return REEF_ATTACK_LANES | REEF_ATTACK_ROWS | (p->jitter > 0 || p->weak > 0 ? 0 : REEF_ATTACK_SAME);
 }
 
 const reef_attack_kind rfi_attack_alie = {

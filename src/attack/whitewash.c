@@ -8,6 +8,7 @@ typedef struct whitewash_params {
     int64_t identity;
     int64_t away;
     int ids;
+    int64_t period;
 } whitewash_params;
 
 enum { NEW, SAME };
@@ -53,6 +54,14 @@ static const reef_field whitewash_fields[] = {
      .unit = "",
      .help = "new: a new id for every visit; same: the agent always returns under its own id",
      .words = id_words},
+    {.name = "period",
+     .type = REEF_FIELD_INT,
+     .offset = offsetof(whitewash_params, period),
+     .preset = "0",
+     .min = 0,
+     .max = 1e12,
+     .unit = "rounds",
+     .help = "after which the side changes, again and again; 0: never"},
 };
 
 static bool message(const void *params, const reef_attack_view *view, float *out)
@@ -62,7 +71,8 @@ static bool message(const void *params, const reef_attack_view *view, float *out
         return false;
     }
     rfi_attack_normal(view, view->sender, p->jitter, out);
-    rfi_attack_shift(view, -p->z, out);
+    bool other_side = p->period > 0 && view->round / p->period % 2;
+    rfi_attack_shift(view, other_side ? p->z : -p->z, out);
     return true;
 }
 

@@ -428,6 +428,27 @@ static void nobody_is_locked_out(void **state)
     close_desk(&k);
 }
 
+/* Nor are those who all sent the same from as far away as numbers go. What they left in the products of pairs has to fade by a factor of thousands before
+ * they are no longer seen to act together, which takes longer: 18 longest windows here. */
+static void far_ones_come_back(void **state)
+{
+    desk k;
+    (void)state;
+    open_desk(&k, "mref:horizon=64", N, M, REEF_F64, 1);
+    for (uint32_t round = 0; round < 300 + 24 * 64; round++) {
+        fill(&k, round, 0, 0);
+        for (int i = 0; round < 300 && i < MALICIOUS * M; i++) {
+            k.x[i] = 3e38;
+        }
+        apply(&k, 0);
+        if (round == 300) {
+            CHECK(trust_of(&k, 0) < 0.1, "trust %g", trust_of(&k, 0));
+        }
+    }
+    CHECK(trust_of(&k, 0) > 0.9, "trust %g", trust_of(&k, 0));
+    close_desk(&k);
+}
+
 /* Signs that a sketch of 16 numbers with this key does not see: those of the coordinates of a place cancel in pairs. */
 static void find_blind_signs(uint64_t key, ptrdiff_t m, double *signs)
 {
@@ -817,6 +838,7 @@ int main(void)
         cmocka_unit_test(colluders_who_change_sides_are_found),
         cmocka_unit_test(shares_are_bounded),
         cmocka_unit_test(nobody_is_locked_out),
+        cmocka_unit_test(far_ones_come_back),
         cmocka_unit_test(a_secret_sketch_sees_more),
         cmocka_unit_test(memory_follows_the_ids),
         cmocka_unit_test(absent_and_broken_senders_keep_their_memory),

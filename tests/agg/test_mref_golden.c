@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 25 };
+enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 26 };
 
 /* Who is there, see make_mref.py. */
 enum { ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE, LEAVE };

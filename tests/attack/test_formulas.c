@@ -735,6 +735,38 @@ static void trust_decides(void **state)
     reef_attack_destroy(&visits);
     s.view.round = 5;
     expect("whitewash:z=1.5,jitter=0,away=5,identity=2", &s, alie_minus_15);
+    expect("whitewash:z=1.5,jitter=0,period=5", &s, alie_15);
+    drop_scene(&s);
+}
+
+/* Some malicious agents go less far, always the same ones: as many as one asks for. */
+static void some_are_weak(void **state)
+{
+    (void)state;
+    scene s = make_scene(KNOWN, LENGTH, 1, 0.2, 1.5, 1);
+    expect("alie:z=1.5,weak=0", &s, alie_15);
+    expect("alie:z=3.75,weak=1", &s, alie_15);
+    s.view.round = 20;
+    expect("alie:z=1.5,strike=20", &s, alie_15);
+    s.view.round = 19;
+    expect("alie:z=1.5,strike=20", &s, mean_of);
+    s.view.round = 40;
+    expect("alie:z=1.5,strike=20", &s, alie_15);
+    reef_attack *attack = make_attack("alie:z=1.5,weak=0.5");
+    assert_false(reef_attack_traits(attack) & REEF_ATTACK_SAME);
+    int weak = 0;
+    for (s.view.sender = 0; s.view.sender < 400; s.view.sender++) {
+        float first[LENGTH];
+        s.view.round = 0;
+        assert_true(send_message(attack, &s));
+        memcpy(first, s.out, sizeof first);
+        weak += fabs((double)first[0] - alie_15(&s, 0)) > 1e-3;
+        s.view.round = 3;
+        assert_true(send_message(attack, &s));
+        assert_memory_equal(s.out, first, sizeof first);
+    }
+    CHECK(weak > 140 && weak < 260, "%d of 400", weak);
+    reef_attack_destroy(&attack);
     drop_scene(&s);
 }
 
@@ -844,6 +876,7 @@ int main(void)
         cmocka_unit_test(silent_and_late),
         cmocka_unit_test(copies_have_jitter),
         cmocka_unit_test(trust_decides),
+        cmocka_unit_test(some_are_weak),
         cmocka_unit_test(noise_is_shared),
         cmocka_unit_test(ids_change),
     };

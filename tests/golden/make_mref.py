@@ -57,6 +57,7 @@ SCENES = [
     (18, 5, 7, 0.6, 0, 0.8, 0, -1, 0, 1, AGREE, 0.0, 64),  # one that does
     (18, 6, 7, 0.8, 0, 0.8, 0, -1, 0, 1, LEAVE, 0.0, 64),  # liars who want it to last
     (20, 10, 8, 0.6, 16, 0.0, 0, -1, 0, 1, ALL, 0.0),   # colluders whom the split has out whenever it is looked who acts together
+    (20, 10, 8, 1.6, 2, 0.0, 0, -1, 0, 1, ALL, 0.0),    # two camps, each of which seems to share its noise
 ]
 
 

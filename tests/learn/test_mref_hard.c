@@ -71,6 +71,7 @@ static void fixed_patterns(void **state)
         "shared_noise:z=1.1",                             /* D */
         "alie:z=5,on=1,off=19,jitter=1",                  /* E: strikes */
         "alie:z=1,period=16,jitter=1", /* out by the split whenever it is looked who acts together: 3 dB when only those in were looked at */
+        "alie:z=3,period=2,jitter=1", /* two camps, each of which seems to share its noise: 5 dB when the honest one kept one vote, too */
     };
     (void)state;
     for (ptrdiff_t i = 0; i < COUNT(attacks); i++) {
@@ -85,6 +86,21 @@ static void attackers_who_watch_their_trust(void **state)
     check_attack(&hard, "adaptive:period=100", 3);
 }
 
+/* Colluders who are more than two groups, or who hide what moves them in the noise of the others' mean: they keep weight, but gain nothing over the mean. */
+static void hard_to_divide(void **state)
+{
+    static const char *const attacks[] = {"alie:z=0.25,period=100,jitter=1,weak=0.6",
+                                          "alie:z=1.5,period=100,jitter=1,strike=20"};
+    (void)state;
+    check_attack(&hard, "whitewash:z=0.3,period=100,identity=160", ROUNDS < 1800 ? 4 : 1.5);
+    for (ptrdiff_t i = 0; i < COUNT(attacks); i++) {
+        double got = run_once(&hard, "mref", attacks[i]);
+        double mean = run_once(&hard, "mean", attacks[i]);
+        print_message("%s: %.2f dB above the mean\n", attacks[i], got - mean);
+        CHECK(got - mean <= 0.5, "%s: %.2f dB above the mean", attacks[i], got - mean);
+    }
+}
+
 /* Honest agents are pulled into two camps, which must not exclude each other: 19 dB when they did, with this seed. */
 static void two_faced(void **state)
 {
@@ -95,6 +111,7 @@ static void two_faced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(fixed_patterns),
-                                       cmocka_unit_test(attackers_who_watch_their_trust), cmocka_unit_test(two_faced)};
+                                       cmocka_unit_test(attackers_who_watch_their_trust),
+                                       cmocka_unit_test(hard_to_divide), cmocka_unit_test(two_faced)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,8 @@ const char *const attack_specs[] = {
     "whitewash",
     "whitewash:z=2,jitter=0.5,identity=4",
     "whitewash:ids=same,identity=3,away=2",
+    "whitewash:identity=8,period=4",
+    "alie:z=1,jitter=1,weak=0.5,strike=3",
 };
 const ptrdiff_t attack_specs_count = COUNT(attack_specs);
 

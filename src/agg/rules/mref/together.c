@@ -418,7 +418,7 @@ static double share_of_noise(const look *k, ptrdiff_t i, ptrdiff_t j)
 /* Members with the same noise from round to round have one voice together, whatever their averages are. */
 static void share_noise(const look *k)
 {
-    if (k->q < RFI_MREF_TOGETHER_ROWS || !is_known(k, 0)) {
+    if (k->q < RFI_MREF_TOGETHER_ROWS) {
         return;
     }
     fill_products(k, 0);
@@ -445,12 +445,18 @@ static void judge_block(look *k, ptrdiff_t most, uint64_t seed, double regain)
     }
     for (int matrix = 0; matrix < MATRICES; matrix++) {
         list_members(k, matrix, most, seed + (uint64_t)(k->view->rounds * MATRICES + matrix));
-        if (matrix == 0 && k->copies) {
+        bool more = is_known(k, matrix);
+        bool noise = more && matrix == 0 && k->copies;
+        ptrdiff_t before = k->q;
+        if (noise) {
             share_noise(k);
         }
-        bool more = is_known(k, matrix);
         for (int i = 0; more && i < RFI_MREF_SPLIT_CUTS; i++) {
             more = cut_once(k, matrix);
+        }
+        /* Two camps on two sides look as if each shared its noise. Without the one that went, the other does not. */
+        if (noise && k->q < before) {
+            share_noise(k);
         }
     }
     for (ptrdiff_t place = k->first; place < k->end; place++) {
