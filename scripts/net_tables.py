@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of docs/network.md, by `reef swarm`:  net_tables.py REEF attacks|loss|pace|seal [--rounds N] [--seed N] [--only NAME,NAME]
+"""Tables of docs/explanation/network-measured.md, by `reef swarm`:  net_tables.py REEF attacks|loss|pace|seal [--rounds N] [--seed N] [--only NAME,NAME]
 
 attacks  every attack of the product over the wire: 20 agents that all hear each other, 6 (30 % of the weight) or 9 (45 %) of them malicious
 loss     what it costs that 30 % of the messages are lost, with and without models of earlier rounds in the quorum: softmax and mlp on

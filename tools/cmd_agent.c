@@ -24,15 +24,16 @@ enum {
 static const option_row options[] = {
     {OPT_KEY, "key", "FILE", "this agent's key file, from `reef keys new`", VALUE_FILE, NULL},
     {OPT_COORDINATOR, "coordinator", "R...",
-     "identity whose run files are trusted; needed at the first start,\nunless all brokers are on this machine",
+     "identity of the coordinator whose run files are trusted; needed at the first\nstart, unless all brokers are on "
+     "this machine",
      VALUE_TEXT, NULL},
-    {OPT_STATE, "state", "FOLDER", "where journal and checkpoints are kept (default: the key file with .state)",
+    {OPT_STATE, "state", "FOLDER", "folder of the journal and checkpoints (default: the key file with .state)",
      VALUE_FOLDER, NULL},
-    {OPT_AUTHORITY, "authority", "FILE", "authorities for the broker's certificate (default: those of the system)",
+    {OPT_AUTHORITY, "authority", "FILE", "certificate authorities for the broker (default: those of the system)",
      VALUE_FILE, NULL},
-    {OPT_SOCKET, "socket", "PATH", "models come from your own program, in any language, through this Unix socket",
+    {OPT_SOCKET, "socket", "PATH", "Unix socket through which your own program, in any language, sends models",
      VALUE_FILE, NULL},
-    {OPT_ROUNDS, "rounds", "N", "ends after round N (default: as the run file says, or never)", VALUE_TEXT, NULL},
+    {OPT_ROUNDS, "rounds", "N", "exits after round N (default: as the run file says, or never)", VALUE_TEXT, NULL},
     {OPT_MEMORY, "memory", "MB", "refuses to start if models and computations may need more", VALUE_TEXT, NULL},
     {OPT_MALICIOUS, "malicious-at-least", "F", "refuses run files that tolerate less malicious weight than F",
      VALUE_TEXT, NULL},
@@ -41,7 +42,7 @@ static const option_row options[] = {
      VALUE_TEXT, NULL},
     {OPT_LEVEL, "log-level", "LEVEL", "lowest level that is logged: debug, info, warning or error (default: info)",
      VALUE_TEXT, NULL},
-    {OPT_RECORD, "record", "FILE", "records models and trust in a file, for `reef swarm`", VALUE_FILE, NULL},
+    {OPT_RECORD, "record", "FILE", "records models and trust in a file (used by `reef swarm`)", VALUE_FILE, NULL},
 };
 
 typedef struct arguments {
@@ -139,12 +140,10 @@ const command command_agent = {
     "agent",
     "one agent of a run on a network",
     "Usage: reef agent RUN.yaml --key FILE [OPTIONS]\n\n"
-    "Takes part in the run that a signed run file describes (`reef keys`): exchanges models with its neighbours "
-    "through the\n"
-    "broker, and combines them with the run's rule. The models come from your own program (--socket), or from the "
-    "built-in\n"
-    "problem in the run file's test: part. What it has signed and learned is kept on disk: a restarted "
-    "agent resumes.\n",
+    "Takes part in the run that a signed run file describes (`reef keys`): exchanges models with its neighbours\n"
+    "through the brokers, and combines them by the run's rule. Its own models come from your program (--socket), or\n"
+    "from the built-in problem in the run file's test: part. It keeps what it has signed and learned on disk, and\n"
+    "resumes after a restart.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a malformed file, 4 the key is used by another\n"
     "process, 5 a file cannot be read or written.\n",

@@ -19,21 +19,23 @@ enum {
     OPT_KEY
 };
 static const option_row options[] = {
-    {OPT_LISTEN, "listen", "HOST:PORT", "where it listens (default: as the run file says)", VALUE_TEXT, NULL},
-    {OPT_STORE, "store", "FOLDER", "configuration, log and stored models (default: reef-broker)", VALUE_FOLDER, NULL},
-    {OPT_CERT, "cert", "FILE", "its certificate; needed unless all agents are on this machine", VALUE_FILE, NULL},
-    {OPT_PRIVATE, "private-key", "FILE", "the private key of the certificate", VALUE_FILE, NULL},
-    {OPT_AUTHORITY, "authority", "FILE", "authorities for its own certificate (default: those of the system)",
-     VALUE_FILE, NULL},
-    {OPT_LEAVES, "leaves", "HOST:PORT", "where it listens to its leaves (default: it has none)", VALUE_TEXT, NULL},
-    {OPT_LEAF, "leaf", "HUB", "it is a leaf of the broker that listens to leaves at HUB, tls://HOST:PORT", VALUE_TEXT,
+    {OPT_LISTEN, "listen", "HOST:PORT", "address to listen on (default: as the run file says)", VALUE_TEXT, NULL},
+    {OPT_STORE, "store", "FOLDER", "folder of the configuration, log and stored models (default: reef-broker)",
+     VALUE_FOLDER, NULL},
+    {OPT_CERT, "cert", "FILE", "the broker's certificate; needed unless all agents are on this machine", VALUE_FILE,
      NULL},
-    {OPT_KEY, "key", "FILE", "key file of a leaf, from `reef keys new`", VALUE_FILE, NULL},
+    {OPT_PRIVATE, "private-key", "FILE", "the private key of the certificate", VALUE_FILE, NULL},
+    {OPT_AUTHORITY, "authority", "FILE",
+     "certificate authorities for the broker's own certificate\n(default: those of the system)", VALUE_FILE, NULL},
+    {OPT_LEAVES, "leaves", "HOST:PORT", "address to listen on for leaves (default: no leaves)", VALUE_TEXT, NULL},
+    {OPT_LEAF, "leaf", "HUB", "runs as a leaf of the broker that listens for leaves at HUB,\ntls://HOST:PORT",
+     VALUE_TEXT, NULL},
+    {OPT_KEY, "key", "FILE", "the leaf's key file, from `reef keys new`", VALUE_FILE, NULL},
     {OPT_LOG, "log", "FORMAT", "format of the log on standard error: plain, logfmt or json (default: plain)",
      VALUE_TEXT, NULL},
     {OPT_LEVEL, "log-level", "LEVEL", "lowest level that is logged: debug, info, warning or error (default: info)",
      VALUE_TEXT, NULL},
-    {OPT_PRINT, "print", NULL, "prints the configuration of the server and ends", VALUE_NONE, NULL},
+    {OPT_PRINT, "print", NULL, "prints the configuration of the server and exits", VALUE_NONE, NULL},
 };
 
 static int take_option(void *user, int code, const char *value)
@@ -98,7 +100,7 @@ static int run_broker(int argc, char **argv)
         return bad_usage(&command_broker, "--leaf and --key go together", NULL);
     }
     if (b.hub && b.leaves) {
-        return bad_usage(&command_broker, "a leaf has no leaves: --leaf or --leaves", NULL);
+        return bad_usage(&command_broker, "a leaf has no leaves of its own: give --leaf or --leaves, not both", NULL);
     }
     b.run_file = argv[1];
     b.tell = b.print ? net_print : net_log;
@@ -114,10 +116,9 @@ const command command_broker = {
     "broker",
     "the broker between the agents of a run: configures and runs a nats-server",
     "Usage: reef broker RUN.yaml [OPTIONS]\n\n"
-    "Writes the configuration of a nats-server for the agents of a run file, each with its own login and allowed to "
-    "send\n"
-    "under its own name only. Starts the server, creates the streams, and restarts the server if it ends. Agents need\n"
-    "not trust it: it can delay models or lose them, but not change them.\n",
+    "Configures and runs a nats-server for the agents of a run file. Each agent has its own login and may send under\n"
+    "its own name only. If the server dies, it is restarted. Agents need not trust the broker: it can delay or lose\n"
+    "models, but not change them.\n",
     OPTIONS(options),
     "Exit codes: 0 stopped by a signal, 1 the server does not run, 2 wrong usage or configuration, 3 a malformed "
     "file,\n"

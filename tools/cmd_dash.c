@@ -8,13 +8,13 @@
 enum { OPT_REPLAY = 256, OPT_PORT, OPT_KEY, OPT_COORDINATOR, OPT_AUTHORITY, OPT_RECORD };
 static const option_row options[] = {
     {OPT_KEY, "key", "FILE", "key file of an observer of the run, from `reef keys new`", VALUE_FILE, NULL},
-    {OPT_COORDINATOR, "coordinator", "R...", "who must have signed the run file", VALUE_TEXT, NULL},
-    {OPT_AUTHORITY, "authority", "FILE", "authorities for the broker's certificate (default: those of the system)",
+    {OPT_COORDINATOR, "coordinator", "R...", "identity that must have signed the run file", VALUE_TEXT, NULL},
+    {OPT_AUTHORITY, "authority", "FILE", "certificate authorities for the broker (default: those of the system)",
      VALUE_FILE, NULL},
     {OPT_RECORD, "record", "FILE", "writes what the page shows to a new file, for --replay", VALUE_FILE, NULL},
-    {OPT_REPLAY, "replay", "FILE", "plays a recorded run back; -: shows lines of standard input as they come",
+    {OPT_REPLAY, "replay", "FILE", "plays back a recorded run; -: shows lines of standard input as they arrive",
      VALUE_FILE, NULL},
-    {OPT_PORT, "port", "N", "port on this machine (default: any that is free)", VALUE_TEXT, NULL},
+    {OPT_PORT, "port", "N", "port on this machine (default: any free port)", VALUE_TEXT, NULL},
 };
 
 static int take_option(void *user, int code, const char *value)
@@ -77,11 +77,9 @@ const command command_dash = {
     "dash",
     "watch a network of agents in the browser",
     "Usage: reef dash RUN.yaml --key FILE [OPTIONS]\n       reef dash --replay FILE [OPTIONS]\n\n"
-    "Serves a page on this machine that shows a network of agents: who trusts whom, how far and how well each "
-    "learns,\n"
-    "what was refused and why. It prints the page's address and runs until Ctrl-C. --record FILE, "
-    "here or\n"
-    "with `reef swarm`, writes what --replay plays back. The page follows the run into its next epoch by itself.\n",
+    "Serves a page on this machine that shows a network of agents: who trusts whom, how far and how well each\n"
+    "learns, what was refused and why. It prints the page's address and runs until Ctrl-C. --replay plays back what\n"
+    "--record FILE, here or with `reef swarm`, has written. The page follows the run into its next epoch by itself.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a malformed file, 4 the broker refuses the "
     "login,\n"

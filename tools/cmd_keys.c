@@ -15,9 +15,8 @@ enum { OPT_KEY = 256, OPT_COORDINATOR, OPT_AFTER, OPT_ROUND };
 static const option_row options[] = {
     {OPT_KEY, "key", "FILE", "sign: the coordinator's key file", VALUE_FILE, NULL},
     {'o', "output", "FILE", "new: the key file (default: NAME.key); sign: the run file", VALUE_FILE, NULL},
-    {OPT_AFTER, "after", "RUN.yaml", "sign: the run file of the epoch before, which the draft follows", VALUE_FILE,
-     NULL},
-    {OPT_ROUND, "round", "N", "sign: the round that the run is in (default: 0); `from` is at least 10 later",
+    {OPT_AFTER, "after", "RUN.yaml", "sign: the run file of the epoch that the draft follows", VALUE_FILE, NULL},
+    {OPT_ROUND, "round", "N", "sign: the current round of the run (default: 0); `from` must be at least 10 later",
      VALUE_TEXT, NULL},
     {OPT_COORDINATOR, "coordinator", "R...", "verify: the identity that must have signed the file", VALUE_TEXT, NULL},
 };
@@ -152,12 +151,12 @@ const command command_keys = {
     "       reef keys show FILE\n"
     "       reef keys sign DRAFT.yaml --key FILE -o RUN.yaml [--after OLD.yaml --round N]\n"
     "       reef keys verify RUN.yaml [--coordinator R...]\n\n"
-    "new creates a key, writes it to a file that only you can read, and prints the line with which the coordinator\n"
-    "enrols you. show prints the public half of a key file. sign makes a run file from a draft: members, graph, rule, "
-    "limits,\n"
-    "whether models are sealed (docs/network.md); --after checks that it may follow another. verify checks a run "
-    "file,\n"
-    "and prints how many malicious and absent neighbours each agent tolerates.\n",
+    "new     makes a key, writes it to a file that only you can read, and prints the line with which the\n"
+    "        coordinator enrols you\n"
+    "show    prints the public half of a key file\n"
+    "sign    makes a run file from a draft: members, graph, rule, limits, whether models are sealed\n"
+    "        (docs/network.md); with --after it checks that the file may follow another\n"
+    "verify  checks a run file, and prints how many malicious and absent neighbours each agent tolerates\n",
     OPTIONS(options),
     "Exit codes: 0 done, 2 wrong usage or configuration, 3 a malformed or changed file, 5 a file cannot be read or "
     "written.\n",

@@ -6,7 +6,7 @@
 
 enum { OPT_RUN = 256 };
 static const option_row options[] = {
-    {OPT_RUN, "run", "RUN.yaml", "the run file, which says whose key it is", VALUE_FILE, NULL},
+    {OPT_RUN, "run", "RUN.yaml", "run file, to look up whose key it is", VALUE_FILE, NULL},
 };
 
 static int take_option(void *user, int code, const char *value)
@@ -41,13 +41,11 @@ const command command_proof = {
     "proof",
     "check a proof that an agent has signed two models for one round",
     "Usage: reef proof FILE [--run RUN.yaml]\n\n"
-    "Checks, without a network, a proof against a two-faced agent: two models for one round, signed with the same "
-    "key.\n"
-    "Agents keep the proofs they have found or received as proof-NUMBER in their state folders.\n",
+    "Checks, without a network, a proof that an agent is two-faced: it has signed two models for one round. Agents\n"
+    "keep the proofs they have found or received as proof-NUMBER in their state folders.\n",
     OPTIONS(options),
-    "Exit codes: 0 the proof is valid, 1 it proves nothing, 2 wrong usage or not a key of the run, 3 the file is no "
-    "proof, "
-    "5 a\nfile cannot be read.\n",
+    "Exit codes: 0 the proof is valid, 1 it proves nothing, 2 wrong usage or not a key of the run, 3 the file is not\n"
+    "a proof, 5 a file cannot be read.\n",
     VALUE_FILE,
     NULL,
     run_proof,

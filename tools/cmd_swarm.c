@@ -46,27 +46,27 @@ static const option_row options[] = {
     {'n', "agents", "N", "the same as --set agents=N", VALUE_TEXT, NULL},
     {OPT_ROUNDS, "rounds", "N", "the same as --set rounds=N", VALUE_TEXT, NULL},
     {OPT_MALICIOUS, "malicious", "F",
-     "most weight that may be malicious in a neighbourhood\n(default: 1/3, or what the "
+     "largest share of the weight that may be malicious in a neighbourhood\n(default: 1/3, or what the "
      "experiment places)",
      VALUE_TEXT, NULL},
-    {OPT_DEADLINE, "deadline", "SECONDS", "longest time to wait in a round", VALUE_TEXT, NULL},
+    {OPT_DEADLINE, "deadline", "SECONDS", "how long a round waits at most", VALUE_TEXT, NULL},
     {OPT_WAIT, "wait", NULL,
-     "rounds wait for all agents until the deadline, whatever goes wrong; default\nunless "
-     "messages are lost or agents killed",
+     "rounds wait for all agents until the deadline, whatever goes wrong\n(default, unless "
+     "messages are lost or agents killed)",
      VALUE_NONE, NULL},
-    {OPT_DROP, "drop", "SHARE", "loses this share of the messages (0.3)", VALUE_TEXT, NULL},
+    {OPT_DROP, "drop", "SHARE", "loses this share of the messages, such as 0.3", VALUE_TEXT, NULL},
     {OPT_KILLS, "kills", "N", "kills agents N times (kill -9) and restarts them", VALUE_TEXT, NULL},
     {OPT_BROKERS, "brokers", "N", "starts N independent brokers (1 to 8); one that works is enough", VALUE_TEXT, NULL},
     {OPT_TWO_FACED, "two-faced", "DELTA", "malicious agents add DELTA to what they send to every second broker",
      VALUE_TEXT, NULL},
     {OPT_LATE, "late", "SHARE", "malicious agents hold their models back for this share of the deadline", VALUE_TEXT,
      NULL},
-    {OPT_STALE, "stale", "N", "how many rounds old a model may be, 0 to 2 (default: 1)", VALUE_TEXT, NULL},
+    {OPT_STALE, "stale", "N", "maximum age of a neighbour's model in rounds, 0 to 2 (default: 1)", VALUE_TEXT, NULL},
     {OPT_SEAL, "seal", NULL, "encrypts models for the neighbours: brokers see sizes and times", VALUE_NONE, NULL},
     {OPT_KEEP, "keep", "FOLDER", "keeps keys, run file, logs and states in a new folder", VALUE_FOLDER, NULL},
-    {OPT_DASH, "dash", NULL, "shows the run in the browser: prints the address of a live page, and stays until Ctrl-C",
+    {OPT_DASH, "dash", NULL, "shows the run in the browser: prints the address of a live page and runs until Ctrl-C",
      VALUE_NONE, NULL},
-    {OPT_PORT, "port", "N", "port of the live page (default: any that is free)", VALUE_TEXT, NULL},
+    {OPT_PORT, "port", "N", "port of the live page (default: any free port)", VALUE_TEXT, NULL},
     {OPT_RECORD, "record", "FILE", "writes what the live page shows to a new file, for `reef dash --replay`",
      VALUE_FILE, NULL},
     {OPT_FORCE, "force", NULL, "replaces the results of another configuration in the folder", VALUE_NONE, NULL},
@@ -264,10 +264,10 @@ const command command_swarm = {
     "swarm",
     "run an experiment with one process per agent, over a broker",
     "Usage: reef swarm EXPERIMENT.yaml [OPTIONS]\n\n"
-    "Runs an experiment with a single configuration the way agents on a network would: with a broker and one process\n"
-    "per agent on this machine, signed messages, journals and deadlines. Writes the tables and the report of\n"
-    "`reef run`; if no agent misses a round, models are bit-identical to those of `reef run`. Only one repetition\n"
-    "is run. --drop and --kills inject faults, --late and --two-faced attacks.\n",
+    "Runs an experiment the way agents on a network would: with a broker and one process per agent on this machine,\n"
+    "signed messages, journals and deadlines. Writes the tables and the report of `reef run`; if no agent misses a\n"
+    "round, models are bit-identical to those of `reef run`. The experiment must have a single configuration, and\n"
+    "only one repetition is run. --drop and --kills inject faults, --late and --two-faced attacks.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 1 the run failed or was stopped, 2 wrong usage or configuration, 3 a malformed file, 5 a "
     "file\n"

@@ -113,7 +113,7 @@ REEF_API REEF_MUST_CHECK reef_status reef_net_broker(const reef_broker_options *
 /* An experiment run as processes on this machine. */
 typedef struct reef_swarm_options {
     size_t size;                  /* sizeof of this struct */
-    const char *file;             /* experiment with one cell */
+    const char *file;             /* experiment with one configuration */
     const char *const *overrides; /* "path=value", at most 64 */
     ptrdiff_t override_count;     /* of them */
     const char *results;          /* folder, as of reef_experiment_run */

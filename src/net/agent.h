@@ -1,9 +1,9 @@
 /* One agent: run file, key, state folder, the learning member, the node and its link, without threads. agent_thread.c puts a thread
  * around it for programs with models of their own; rehearse.c runs it on a built-in problem.
  *
- * State folder, mode 0700: `lock`, `coordinator` (the key that must have signed the run file), `run.yaml` (in force), `run.before.yaml`, `run.next.yaml`, `journal`, `checkpoint.1` and `.2`,
- * `audit.log` (audit.h; one line per refusal cause and neighbour, at most one a minute each). A checkpoint is "REEFAGT1", run id 16, identity 32, round
- * u64, bytes u64, what reef_member_save gives, and BLAKE2b-256 of all that. */
+ * State folder, mode 0700: `lock`, `coordinator` (the key that must have signed the run file), `run.yaml` (in force), `run.before.yaml`,
+ * `run.next.yaml`, `journal`, `checkpoint.1` and `.2`, `audit.log` (audit.h; one line per refusal cause and neighbour, at most one a minute
+ * each). A checkpoint is "REEFAGT1", run id 16, identity 32, round u64, bytes u64, what reef_member_save gives, and BLAKE2b-256 of all that. */
 #ifndef RFI_NET_AGENT_H
 #define RFI_NET_AGENT_H
 

@@ -1,5 +1,5 @@
-/* How many frames of one sender may be verified, so that a flood costs a bounded share of a processor. Kept apart for each broker by which frames
- * come: who forges frames at one of them must not use up what the sender itself needs at another. */
+/* How many frames of one sender may be verified, so that a flood costs a bounded share of a processor. Each broker that frames come through has an
+ * allowance of its own: frames forged at one of them must not use up what the sender itself needs at another. */
 #ifndef RFI_NET_ALLOWANCE_H
 #define RFI_NET_ALLOWANCE_H
 

@@ -1,8 +1,8 @@
-/* The audit log: what an agent has to say about others, one line per event, kept in its state folder.
+/* The audit log: what an agent has observed of others, one line per event, kept in its state folder.
  *
- * Lines are "time=2026-01-31T12:00:00Z event=NAME key=value ...", appended to `audit.log`. When the file has reached RFI_AUDIT_BYTES it becomes
- * `audit.log.1`, in place of the one before, so that whoever is attacked cannot be made to fill the disk. Names of agents come from
- * the run file; bytes from outside are never written as they are. */
+ * Lines are "time=2026-01-31T12:00:00Z event=NAME key=value ...", appended to `audit.log`. When the file has reached RFI_AUDIT_BYTES it replaces
+ * `audit.log.1`, so that an attacker cannot fill the disk. Names of agents come from the run file; bytes from outside are never written
+ * as they are. */
 #ifndef RFI_NET_AUDIT_H
 #define RFI_NET_AUDIT_H
 

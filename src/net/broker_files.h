@@ -1,4 +1,4 @@
-/* Run files that agents hand out, as a broker hears them: one that may follow the file in force is kept until the broker takes it. */
+/* Run files that a broker receives from agents: one that may follow the file in force is kept until the broker switches to it. */
 #ifndef RFI_NET_BROKER_FILES_H
 #define RFI_NET_BROKER_FILES_H
 

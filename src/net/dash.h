@@ -5,13 +5,13 @@
  * parsing JSON:
  *
  *   {"type":"run","time":T,...        what is known from the start; one, and again when the members of the run change
- *   {"type":"status","time":T,"agent":K,...   what an agent says of itself and of its neighbours
+ *   {"type":"status","time":T,"agent":K,...   what an agent reports about itself and its neighbours
  *   {"type":"event","time":T,...      something that happened once
  *   {"type":"score","time":T,...      a figure of the whole network, from whoever can measure it
  *   {"type":"end","time":T,...        the run is over
  *
- * Memory is bounded. When the lines take more than they may, every second status of each agent goes, then every fourth, and so on, and
- * the oldest events and scores; the last status of every agent stays. All functions may be called from several threads. */
+ * Memory is bounded. When the lines exceed the limit, every second status of each agent is dropped, then every fourth, and so on, and
+ * the oldest events and scores; the last status of every agent is kept. All functions may be called from several threads. */
 #ifndef RFI_NET_DASH_H
 #define RFI_NET_DASH_H
 

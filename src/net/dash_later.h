@@ -1,6 +1,6 @@
-/* Run files of later epochs, as an observer learns of them: somebody puts the next one in place of the file that the observer was started
- * with, or agents and brokers hand it out through the network. Where a file comes from is not trusted; it counts if the coordinator of the
- * one in force has signed it and it may follow that one, at once or after files in between that the observer has missed. */
+/* Run files of later epochs, as an observer gets them: the file that it was started with is replaced, or agents and brokers hand the next one
+ * out through the network. Where a file comes from does not matter. It counts if the coordinator of the file in force has signed it and it may
+ * follow that file, directly or after files in between that the observer has missed. */
 #ifndef RFI_NET_DASH_LATER_H
 #define RFI_NET_DASH_LATER_H
 

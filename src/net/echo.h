@@ -1,19 +1,20 @@
-/* Echoes: how senders that sign two models for one round are found, and proofs against them.
+/* Echoes: how senders that sign two models for one round are detected, and proofs against them.
  *
- * After each round an agent publishes an ECHO: for every manifest it has come to hold, the sender, the round and the first half of the mark.
+ * After each round an agent publishes an ECHO: for every manifest it has received, the sender, the round and the first half of the mark.
  * Its witnesses (agents that hear a common sender, at most RFI_WITNESSES_MAX) compare that with what they hold themselves. An echo
- * that agrees costs a comparison, and every second round, at most once a second, a verification. Where one differs it is verified and answered
- * by a SHOW with the own copy of the manifest; whoever then has two manifests of one key, run and round holds a PROOF, which is kept, published, and passed on once by everybody. Its
- * sender is excluded for good: no model of it is used again, while its weight stays in the account of what may be malicious.
+ * that agrees costs a comparison, and every second round, at most once a second, a verification. One that differs is verified and answered
+ * by a SHOW with the witness's own copy of the manifest. Whoever then has two manifests of one key, run and round holds a PROOF, which is
+ * kept, published, and passed on once by everybody. The sender is excluded permanently: no model of it is used again, while its weight still
+ * counts towards what may be malicious.
  *
  *   ECHO   entries of agent u32, age u32 (rounds before that of the head), 16 bytes of the mark; at most RFI_ECHO_ENTRIES
  *   SHOW   a manifest
  *   PROOF  two manifests
  *
  * An honest agent cannot be accused, since it signs one model per round (net/round.h). A witness that lies in its echoes causes
- * verifications within its allowance and at most RFI_SHOWS messages a round; each witness has its own, so that lies of one do not keep what
- * another finds from being shown. Nothing depends on a message that is sent once: a sender that goes on is found in the next round, and a
- * witness whose echo still has an excluded sender is sent the proof again. */
+ * verifications within its allowance and at most RFI_SHOWS messages a round. Each witness has limits of its own, so that the lies of one do not
+ * keep what another finds from being shown. Nothing depends on a message that is sent only once: a sender that continues is detected in the
+ * next round, and a witness whose echo still has an excluded sender is sent the proof again. */
 #ifndef RFI_NET_ECHO_H
 #define RFI_NET_ECHO_H
 

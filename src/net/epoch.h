@@ -1,5 +1,5 @@
-/* Epochs: a run file may be followed by another one of the same coordinator, with agents added at the end or removed, another graph, other
- * weights, another F, deadline and brokers. Everything else stays: what was signed and learned before keeps its meaning. */
+/* Epochs: a run file may be followed by another one of the same coordinator. Agents may be added at the end or removed, and graph, weights, F,
+ * deadline, observers, brokers and leaves may change. Everything else stays, so that what was signed and learned before keeps its meaning. */
 #ifndef RFI_NET_EPOCH_H
 #define RFI_NET_EPOCH_H
 

@@ -1,9 +1,9 @@
-/* Run files of later epochs, handed out through the network. Whoever was given one keeps a copy at the brokers under its own name, and a
- * broker that works by one keeps it by its epoch; agents ask for the next file time and again, the broker and their neighbours in turn.
+/* Run files of later epochs, handed out through the network. An agent that was given one keeps a copy at the brokers under its own name, and a
+ * broker that uses one keeps it by its epoch. Agents keep asking for the next file, the broker and their neighbours in turn.
  *
- * The way a file comes is not trusted. It counts only if it is signed by the coordinator of the file in force and may follow that file, as if
- * it had been given by hand: old epochs cannot be played again, and a second file of an epoch is ignored. Until the signature has verified,
- * bytes change counters alone, and how often that is tried is bounded. */
+ * Where a file comes from is not trusted. It counts only if it is signed by the coordinator of the file in force and may follow that file, just
+ * like one given by hand: old epochs cannot be replayed, and a second file of an epoch is ignored. Until the signature has been verified,
+ * bytes change nothing but counters, and the number of verifications is bounded. */
 #ifndef RFI_NET_HANDOUT_H
 #define RFI_NET_HANDOUT_H
 

@@ -1,8 +1,8 @@
 /* A small HTTP server for what people and Prometheus look at: 127.0.0.1 only, GET only, at most 64 connections, of which
- * 48 may be streams, one thread. A connection that says nothing whole for 5 s is closed, as long as rfi_http_wake is called now and then.
+ * 48 may be streams, one thread. A connection that sends no complete request for 5 s is closed, as long as rfi_http_wake is called now and then.
  *
- * Requests whose Host header is not 127.0.0.1 or localhost with the server's port are refused, so that no page of another origin reaches it by a
- * name of its own (DNS rebinding). Every answer has a Content-Security-Policy that allows only the server's own files, nosniff,
+ * Requests whose Host header is not 127.0.0.1 or localhost with the server's port are refused, so that no page of another origin reaches the server
+ * under a host name of its own (DNS rebinding). Every answer has a Content-Security-Policy that allows only the server's own files, nosniff,
  * no-referrer and no-store. */
 #ifndef RFI_NET_HTTP_H
 #define RFI_NET_HTTP_H

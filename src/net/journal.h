@@ -1,5 +1,5 @@
-/* The journal: the last round an identity has signed, on the disk before the key is used. It is what keeps an agent that crashed
- * and starts again from signing a second model for a round.
+/* The journal: the last round an identity has signed, on the disk before the key is used. It is what keeps an agent that has crashed
+ * and restarted from signing a second model for a round.
  *
  * A file of two places of 512 bytes, written in turn: "REEFJRN1", run id 16, identity key 32, next round u64 (the last round
  * signed plus 1), mark 32, BLAKE2b-256 of all that; the rest is zero. Of two valid places the one with the later round counts. A

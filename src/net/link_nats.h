@@ -1,5 +1,5 @@
-/* A link through a NATS server. Messages come on a thread of libnats into bounded queues, two for each sender (models; and what it says besides) and one for answers, so
- * that nobody who floods can starve the others; what does not fit is dropped, as a network may. */
+/* A link through a NATS server. A thread of libnats puts messages into bounded queues: two for each sender (one for models, one for everything else)
+ * and one for answers, so that a flood from one sender cannot starve the others. What does not fit is dropped, as a network may do. */
 #ifndef RFI_NET_LINK_NATS_H
 #define RFI_NET_LINK_NATS_H
 

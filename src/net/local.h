@@ -1,6 +1,6 @@
 /* An agent for programs in any language: one client at a time on a Unix socket of this machine, requests answered in order.
  *
- * Both ways a head of 32 bytes, little endian, then the payload:
+ * Requests and answers have a head of 32 bytes, little endian, then the payload:
  *
  *    0  4  "RLOC"
  *    4  4  op
@@ -11,13 +11,13 @@
  *
  *   op          request                                        answer
  *   1 HELLO     layout of the models, 32 bytes, or zeros       M u64, type u32 (1 float32, 2 float64), joined u32, round u64; if
- *                                                              joined, then a model to go on with
+ *                                                              joined, the model to continue from
  *   2 EXCHANGE  M numbers                                      M numbers, then a report as JSON, at most 64 KiB
  *   3 NOTE      name, 16 bytes of [a-z0-9_] and zeros, f64     -
  *   4 LEAVE     -                                              -
  *
- * HELLO comes first and once. Anything else than the table is answered with status 2 and a sentence, and the connection is closed; the
- * agent goes on and takes the next client. After LEAVE, and after status 1, the agent ends.
+ * HELLO comes first and once. Anything that is not in the table is answered with status 2 and an error message, and the connection is
+ * closed; the agent continues and takes the next client. After LEAVE, and after status 1, the agent ends.
  *
  * The session below knows neither sockets nor agents. Every byte of the client may be anything. */
 #ifndef RFI_NET_LOCAL_H

@@ -1,13 +1,13 @@
 /* The machine that takes an agent from round to round. It does no input or output, reads no clock and has no threads: it is asked
  * what to do next, says so, and is told when it is done. Time is what the caller says it is, in seconds that only grow.
  *
- * Promises, whatever the network and up to F of the weight do:
+ * Guarantees, whatever the network and up to F of the weight do:
  *   - a round is signed at most once, and only after it is in the journal; rounds only grow;
  *   - rows are combined only if their weight exceeds 2 F, each neighbour once, so that honest ones are the majority;
  *   - a round is skipped only towards one some honest neighbour has reached, and nobody signs rounds that are further ahead of the
- *     neighbourhood than the window: there a quorum of rows is to be had, whoever is slow;
+ *     neighbourhood than the window: within it there is a quorum of rows, however slow some agents are;
  *   - every wait but that for neighbours at the start ends by the deadline.
- * tests/net/round.pml is a model of it that a model checker searches whole. */
+ * tests/net/round.pml is a model of it that a model checker searches exhaustively. */
 #ifndef RFI_NET_ROUND_H
 #define RFI_NET_ROUND_H
 

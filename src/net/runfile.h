@@ -2,8 +2,9 @@
  *
  * YAML (the plain part that io/yaml.h reads, at most 256 KiB) whose last line is
  *     # signed R<coordinator> <signature, base64url>
- * over RFI_TAG_RUN and the run hash: BLAKE2b-256 of every byte before that line. The run hash also stands in every frame, so agents with different files never mix. docs/network.md describes the keys. Every byte may be hostile until the signature has been
- * checked against a coordinator that is known from elsewhere; what is read before that is bounded in size and depth. */
+ * over RFI_TAG_RUN and the run hash: BLAKE2b-256 of every byte before that line. The run hash is also in every frame, so agents with different files
+ * never mix. docs/network.md describes the keys. Every byte may be hostile until the signature has been checked against a coordinator that is
+ * known from elsewhere; what is read before that is bounded in size and depth. */
 #ifndef RFI_NET_RUNFILE_H
 #define RFI_NET_RUNFILE_H
 

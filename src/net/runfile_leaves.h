@@ -1,4 +1,4 @@
-/* Leaves in run files, for runfile.c; what others ask about them stands in runfile.h. */
+/* Leaves in run files, for runfile.c; what other files need to know about them is in runfile.h. */
 #ifndef RFI_NET_RUNFILE_LEAVES_H
 #define RFI_NET_RUNFILE_LEAVES_H
 

@@ -1,4 +1,4 @@
-/* Lines for people, told one by one to whoever has asked for them. */
+/* Lines for people, passed one by one to the function that was given for them. */
 #ifndef RFI_NET_SAY_H
 #define RFI_NET_SAY_H
 

@@ -1,14 +1,14 @@
 /* Sealed models: encrypted by their sender, for those who hear it and nobody else. Brokers and strangers see sizes and times.
  *
  * Each model has a key of its own. Each part of it (the chunks, or all of an inline one as part 0) is XChaCha20-Poly1305 with the number of the
- * part as nonce, bound to run file, sender and round, so that nobody can send on as its own what it cannot read. The head has the BLAKE2b-256
- * of the key: who opens the frame has the same key as all others who open it, and thus the same model, so that marks of frames compare models as
- * they do without sealing. The key goes to each hearer in a box, closed for the X25519 form of its identity; the boxes stand behind the hashes of
- * the index, or behind an inline model, and the root that is signed covers them. They are stored and asked for with what they stand behind.
+ * part as nonce, bound to run file, sender and round, so that nobody can pass off as their own what they cannot read. The head has the
+ * BLAKE2b-256 of the key: all who open the frame have the same key, and thus the same model, so that marks of frames compare models as they do
+ * without sealing. The key goes to each hearer in a box, closed for the X25519 form of its identity. The boxes follow the hashes of the index, or
+ * an inline model; the signed root covers them, and they are stored and requested with what they follow.
  *
  * No key is ever used for two models. It is the keyed hash of 32 random bytes, run file, round and the model itself, under the sender's secret;
- * it lives inside of rfi_seal_model alone, and what that returns is sent, and sent again, as the same bytes. A process that was killed, or whose
- * journal could not be written, draws another. A random source that repeats itself (a virtual machine that was set back) gives the same key for
+ * it exists only inside rfi_seal_model, and what that returns is sent, and sent again, as the same bytes. A process that was killed, or whose
+ * journal could not be written, draws another. A random source that repeats itself (a virtual machine that was reset to a snapshot) gives the same key for
  * the same model only. */
 #ifndef RFI_NET_SEAL_H
 #define RFI_NET_SEAL_H

@@ -1,4 +1,4 @@
-/* STATUS frames: what an agent says about itself, signed, at most once a second, for observers. Nobody's result depends on them.
+/* STATUS frames: what an agent reports about itself, signed, at most once a second, for observers. Nobody's result depends on them.
  *
  *   offset bytes  field of the payload
  *        0     1  state (rfi_standing)
@@ -11,7 +11,7 @@
  *       68     4  zero
  *       72     8  resident bytes
  *       80     8  norm of the model, f64
- *       88    96  four numbers of the owner's: name (16 bytes, [a-z0-9_], zeros behind it; all zero: none) and value f64
+ *       88    96  four user-defined numbers: name (16 bytes, [a-z0-9_], padded with zeros; all zero: none) and value f64
  *      184    16  bytes received from brokers and sent to them, 8 each
  *      200    16  per neighbour, agent numbers ascending:
  *                 agent u32, trust f32 (-1: nothing was combined), age of its model in rounds u8 (255: absent), cause of the last refusal u8,

@@ -1,4 +1,4 @@
-/* A run of an experiment by agents that are processes of this machine: what swarm.c, swarm_files.c and swarm_watch.c share. */
+/* An experiment run by agents that are processes on this machine: what swarm.c, swarm_files.c and swarm_watch.c share. */
 #ifndef RFI_NET_SWARM_H
 #define RFI_NET_SWARM_H
 

@@ -1,4 +1,4 @@
-/* What an agent measures of itself, for its metrics and its STATUS frames. Numbers only: no clock, no input or output. */
+/* What an agent measures about itself, for its metrics and its STATUS frames. Numbers only: no clock, no input or output. */
 #ifndef RFI_NET_TELEMETRY_H
 #define RFI_NET_TELEMETRY_H
 

@@ -86,8 +86,8 @@ function verdict(m) {
   const found = marked.filter((k) => m.agent.distrusted[k]);
   const wronged = bad.filter((k) => !m.isMalicious(k));
   const also = wronged.length ? ` Honest, but not trusted: ${names(m, wronged)}.` : "";
-  if (!marked.length) return wronged.length ? ["bad", "", also.trim()] : ["good", "", "Nobody is malicious, and everybody is trusted."];
-  if (marked.every((k) => Number.isNaN(m.agent.trust[k]))) return [also ? "bad" : "good", "", `No model of a malicious agent has been combined.${also}`];
+  if (!marked.length) return wronged.length ? ["bad", "", also.trim()] : ["good", "", "No agent is malicious, and all are trusted."];
+  if (marked.every((k) => Number.isNaN(m.agent.trust[k]))) return [also ? "bad" : "good", "", `No malicious agent's model has been combined.${also}`];
   if (!found.length) return [also ? "bad" : "good", "", `${marked.length === 1 ? "The malicious agent is" : `All ${marked.length} malicious agents are`} still trusted.${also}`];
   const some = found.length === 1 ? "agent has" : "agents have";
   const who = found.length < marked.length ? `${found.length} of ${marked.length} malicious agents found out`
@@ -98,7 +98,7 @@ function verdict(m) {
 function drawVerdict(m) {
   const [tone, strong, words] = verdict(m);
   const quiet = m.heard && m.late > 0 && m.members().every((k) => ["silent", "not heard"].includes(m.condition(k)));
-  const rest = page.lost ? `${words} This is what was last seen: reef dash does not answer.` : quiet ? `${words} Nobody has been heard lately: is the broker running?` : words;
+  const rest = page.lost ? `${words} This is the last known state: reef dash does not answer.` : quiet ? `${words} Nobody has been heard lately: is the broker running?` : words;
   if ($("verdict").textContent === strong + rest) return;
   $("verdict").dataset.tone = page.lost || quiet ? "wait" : tone;
   const line = element("span");
@@ -146,8 +146,8 @@ function drawAgents(m) {
   while (body.children.length > count) body.lastChild.remove();
   for (let i = 0; i < count; i++) fillRow(m, body.children[i], list[i]);
   $("agents-empty").hidden = count > 0;
-  put("agents-empty", m.n ? "No agent has such a name." : "No agent is known yet.");
-  put("agents-more", list.length > count ? `${count} of ${list.length} agents, the least trusted first` : "");
+  put("agents-empty", m.n ? "No agent has a matching name." : "No agents are known yet.");
+  put("agents-more", list.length > count ? `${count} of ${list.length} agents, least trusted first` : "");
 }
 
 function fillRow(m, row, k) {
@@ -193,10 +193,10 @@ function whyText(m, k) {
   const a = m.agent;
   if (m.run.removed.has(k)) return "Removed from the run by the coordinator.";
   if (a.excluded[k]) return "Excluded: a proof shows that it signed two models for one round.";
-  if (Number.isNaN(a.trust[k])) return "Nobody has combined a model of it yet.";
+  if (Number.isNaN(a.trust[k])) return "No agent has combined its model yet.";
   const why = m.whyNot(k);
   if (a.trust[k] < 0.5) return why ? `Not trusted. ${why[0].toUpperCase()}${why.slice(1)}.` : "Not trusted: most neighbours gave its model little or no weight.";
-  return "Trusted: most neighbours give it its share.";
+  return "Trusted: most neighbours give it its fair share.";
 }
 
 /** Changes seldom, so that it can be said aloud. */
@@ -309,7 +309,7 @@ function drawCharts(m) {
   const honest = m.run.malicious ? "honest agents" : "agents";
   put("curve-hint", now && Number.isFinite(now[2]) ? `Over ${honest}: median ${metricText(name, now[2])}, from ${metricText(name, now[0])} to ${metricText(name, now[4])}. Bands: 10 to 90 % of them, and all.`
     : Number.isFinite(scores.at(-1)) ? `Network: ${metricText(name, scores.at(-1) / factor)}` : "Agents have not reported a metric yet.");
-  put("times-hint", h.pace.length > 1 ? `The last rounds took ${duration(h.pace.at(-1))} each; medians over agents.` : "No round is over yet.");
+  put("times-hint", h.pace.length > 1 ? `The last rounds took ${duration(h.pace.at(-1))} each; medians over agents.` : "No round has ended yet.");
   const here = h.presence.at(-1);
   put("presence-hint", here && Number.isFinite(here[0]) ? `Last round: ${tenth(here[0])} % fresh, ${tenth(here[1])} % old, ${tenth(here[2])} % missing.` : "No models have been combined yet.");
 }
@@ -344,7 +344,7 @@ function drawLog(m) {
   fill($("log-rows"), rows);
   $("log-empty").hidden = rows.length > 0;
   put("log-empty", m.logCount ? "No event matches." : "Nothing has happened yet.");
-  put("log-more", hits > LOG_MOST || hits < m.logCount ? `${Math.min(hits, LOG_MOST)} shown of ${hits} that match; ${m.logCount} events so far` : "");
+  put("log-more", hits > LOG_MOST || hits < m.logCount ? `${Math.min(hits, LOG_MOST)} of ${hits} matching events shown; ${m.logCount} events so far` : "");
 }
 
 // ---- the network ----
@@ -394,7 +394,7 @@ function drawLegend() {
 function describe(m) {
   const bad = [];
   for (let k = 0; k < m.n && bad.length < 12; k++) if (m.agent.distrusted[k]) bad.push(m.run.names[k]);
-  const text = `${m.n} agents; not trusted: ${bad.length ? bad.join(", ") : "nobody"}. The list of agents has the same as text. Arrow keys choose an agent.`;
+  const text = `${m.n} agents; not trusted: ${bad.length ? bad.join(", ") : "nobody"}. The list of agents says the same in text. Arrow keys select an agent.`;
   for (const id of ["graph", "matrix"]) if ($(id).getAttribute("aria-label") !== text) $(id).setAttribute("aria-label", text);
 }
 
@@ -407,7 +407,7 @@ function drawNetwork(m) {
     page.members = m.run.name;
     setOrder(m.edges.count < 0.1 * m.n * m.n);
     $("view-graph").disabled = m.n > GRAPH_MOST;
-    $("view-graph").title = m.n > GRAPH_MOST ? `A graph is drawn up to ${GRAPH_MOST} agents` : "";
+    $("view-graph").title = m.n > GRAPH_MOST ? `The graph is drawn for up to ${GRAPH_MOST} agents` : "";
   }
   if (page.view === "graph") graph.draw(m);
   else matrix.draw(m);
