@@ -170,6 +170,8 @@ static void align(rfi_rounds *rounds, double now)
     enter(rounds, rounds->idle ? RFI_PHASE_COLLECT : RFI_PHASE_JOURNAL, now);
 }
 
+/* Who is ahead has come, too: an agent that joins or has fallen behind may never see all others in one round, and would wait until the deadline in
+ * each of its own, and so fall behind again. */
 static void note_wait(rfi_rounds *rounds, double now)
 {
     double fresh = rounds->window->setup.own_weight + rfi_window_weight(rounds->window, rounds->round, true);

@@ -175,7 +175,7 @@ double rfi_window_heard(const rfi_window *window);
 rfi_row rfi_window_row(const rfi_window *window, ptrdiff_t peer, uint64_t round);
 /* Nothing more is to be expected of the peer for this round; exact: nothing but its model of this very round will do. */
 bool rfi_window_settled(const rfi_window *window, ptrdiff_t peer, uint64_t round, bool exact);
-/* Weight of the rows of a round; only_fresh: of those of that very round. Without the agent's own. */
-double rfi_window_weight(const rfi_window *window, uint64_t round, bool only_fresh);
+/* Weight of the rows of a round; without_old: of those of that very round or a later one. Without the agent's own. */
+double rfi_window_weight(const rfi_window *window, uint64_t round, bool without_old);
 
 #endif

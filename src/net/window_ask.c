@@ -78,12 +78,12 @@ bool rfi_window_settled(const rfi_window *window, ptrdiff_t peer, uint64_t round
     return !exact && from->claim > (int64_t)round && row.model && !(slot && slot->state == RFI_SLOT_ARRIVING);
 }
 
-double rfi_window_weight(const rfi_window *window, uint64_t round, bool only_fresh)
+double rfi_window_weight(const rfi_window *window, uint64_t round, bool without_old)
 {
     double weight = 0;
     for (ptrdiff_t l = 0; l < window->setup.count; l++) {
         rfi_row row = rfi_window_row(window, l, round);
-        weight += row.model && (!only_fresh || row.age == 0) ? window->peers[l].who.weight : 0;
+        weight += row.model && (!without_old || row.age <= 0) ? window->peers[l].who.weight : 0;
     }
     return weight;
 }

@@ -260,6 +260,21 @@ static void a_journal_that_cannot_be_written_ends_it_unsigned(void **state)
     assert_int_equal(d->count, 0);
 }
 
+/* Who has gone on has come: the time until then is a measured wait, as that until models of the very round are there. */
+static void models_of_later_rounds_end_the_measured_wait(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    gather(d);
+    offer(d, 1);
+    assert_int_equal(step(d, 1, &error), RFI_NODE_WAITING);
+    assert_int_equal(give(d, 1.25, RFI_MESSAGE_DATA, 1, 1, 7, 1, &error), RFI_NODE_WAITING);
+    assert_int_equal(rfi_node_rounds(d->node)->wait_count, 0); /* two thirds, and 0.8 are wanted */
+    assert_int_equal(give(d, 1.5, RFI_MESSAGE_DATA, 2, 1, 7, 1, &error), RFI_NODE_READY);
+    assert_int_equal(rfi_node_rounds(d->node)->wait_count, 1);
+    assert_true(fabs(rfi_node_rounds(d->node)->waits[0] - 0.5) < 1e-9);
+}
+
 static void what_was_published_is_sent_again_after_a_reconnect(void **state)
 {
     desk *d = *state;
@@ -597,6 +612,7 @@ int main(void)
         TEST(a_round_of_the_next_epoch_is_not_signed_under_this_file),
         TEST(rounds_before_an_epoch_are_not_signed_in_its_name),
         TEST(knows_when_a_broker_has_its_model),
+        TEST(models_of_later_rounds_end_the_measured_wait),
         cmocka_unit_test_setup_teardown(a_sealed_model_is_sent_again_as_it_is_and_each_has_a_key_of_its_own,
                                         set_up_sealed, tear_down),
         cmocka_unit_test_setup_teardown(a_sealed_model_that_is_not_in_the_journal_is_not_sent, set_up_sealed,
