@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long a malicious agent that looks at others' models waits for them: where everybody waits for everybody, and otherwise. */
-static const double listen_seconds = 2;
+/* How long a malicious agent that looks at others' models waits for them at most. Where everybody waits for everybody it has half of the deadline:
+ * what it sends must not depend on how fast the others were started. */
 static const double hasty_seconds = 0.1;
 /* An agent that has not begun says why after so long, and again each time. */
 static const double explain_first = 3;
@@ -146,7 +146,10 @@ static double take_part(stage *s, double now)
     if (!s->phi) {
         s->phi = reef_member_adapt(a->member, (int64_t)round);
         s->sends_at = a->roster.malicious[a->place] ? now + a->file.test.late * a->file.deadline : now;
-        s->listens_until = now + fmin(a->file.test.wait ? listen_seconds : hasty_seconds, a->file.deadline / 2);
+        s->listens_until = now + a->file.deadline / 2;
+        if (!a->file.test.wait) {
+            s->listens_until = fmin(s->listens_until, now + hasty_seconds);
+        }
     }
     bool all = rfi_agent_heard(a, s->heard);
     if (listens_first(s, round) && !all && now < s->listens_until) {
