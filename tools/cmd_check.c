@@ -188,19 +188,26 @@ static int check_all(const reef_experiment *e, const arguments *a)
     return a->strict && t.warned.total > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* Whether a file is signed, as run files of agents on a network are: its last line says so. */
+/* Reads up to size - 1 bytes from an offset on, as text. */
+static void read_piece(FILE *file, long offset, int from, char *piece, size_t size)
+{
+    size_t got = fseek(file, offset, from) == 0 ? fread(piece, 1, size - 1, file) : 0;
+    piece[got] = '\0';
+}
+
+/* Whether a file is a run file of agents on a network, signed (its last line says so) or still a draft (it has the key `reef`, which no
+ * experiment has). */
 static bool is_run_file(const char *path)
 {
-    char end[256] = "";
+    char start[4096] = "", end[256] = "";
     FILE *file = open_regular(path);
     if (!file) {
         return false; /* reading it as an experiment reports why */
     }
-    bool sought = fseek(file, -(long)(sizeof end - 1), SEEK_END) == 0;
-    size_t size = sought ? fread(end, 1, sizeof end - 1, file) : 0;
+    read_piece(file, 0, SEEK_SET, start, sizeof start);
+    read_piece(file, -(long)(sizeof end - 1), SEEK_END, end, sizeof end);
     (void)fclose(file);
-    end[size] = '\0';
-    return strstr(end, "\n# signed R") != NULL;
+    return strncmp(start, "reef:", 5) == 0 || strstr(start, "\nreef:") || strstr(end, "\n# signed R");
 }
 
 static int check_run_file(const char *path, bool strict)

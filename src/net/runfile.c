@@ -424,10 +424,12 @@ reef_status rfi_runfile_read(const reef_context *context, const void *bytes, siz
     rfi_runfile made = {.context = context, .deadline = 30, .any_layout = true};
     unsigned char by[RFI_KEY_BYTES];
     made.shape = (rfi_shape){.numbers = RFI_NUMBERS_F32, .chunk = 512 * 1024};
-    if (size > RFI_RUNFILE_MAX || !rfi_runfile_signed(bytes, &size, by, made.hash)) {
+    if (size > RFI_RUNFILE_MAX) {
+        return rfi_fail(error, REEF_E_FORMAT, "%.100s is larger than 256 KiB, so it is not a run file", source);
+    }
+    if (!rfi_runfile_signed(bytes, &size, by, made.hash)) {
         return rfi_fail(error, REEF_E_FORMAT,
-                        "%.100s is not a run file, was changed after it was signed, or exceeds 256 KiB; `reef keys "
-                        "sign` signs a draft",
+                        "%.100s is not a signed run file, or was changed after it was signed; `reef keys sign` signs a draft",
                         source);
     }
     rfi_certain(rfi_fields_preset(&term_table, &made.terms, error));

@@ -65,6 +65,11 @@ draft() {
     run -3 "$REEF" check changed.yaml
     [[ "$output" == *"changed after it was signed"* ]]
     run -2 "$REEF" check run.yaml --set rule=mean
+    run -3 "$REEF" check draft.yaml
+    [[ "$output" == *"not a signed run file"*"\`reef keys sign\` signs a draft"* ]]
+    { cat run.yaml; printf '%0.s# padding\n' {1..30000}; } >long.yaml
+    run -3 "$REEF" check long.yaml
+    [[ "$output" == *"larger than 256 KiB"* ]]
 }
 
 @test "a draft that is no run file is not signed; what nobody tolerates is a warning" {
