@@ -145,9 +145,11 @@ static rfi_action adopt(rfi_rounds *rounds, double now)
     return wait_until(INFINITY);
 }
 
+/* Where everybody waits for everybody, somebody waits for this very round of a slow agent: to skip it would keep those who hear the agent waiting
+ * until the deadline. Neighbours may be ahead nevertheless: where links have a direction, those that do not hear the agent. */
 uint64_t rfi_rounds_aligned(const rfi_rounds *rounds)
 {
-    int64_t claimed = rfi_window_claimed(rounds->window);
+    int64_t claimed = rounds->setup.wait_all && !rounds->missed ? -1 : rfi_window_claimed(rounds->window);
     uint64_t round = rounds->round > rounds->next ? rounds->round : rounds->next;
     return claimed > (int64_t)round ? (uint64_t)claimed : round;
 }
@@ -165,7 +167,8 @@ static void align(rfi_rounds *rounds, double now)
      * next epoch under the file of this one. */
     rounds->idle = (int64_t)round > claimed + RFI_AHEAD || rfi_window_outgrown(rounds->window, round);
     rounds->timed = false;
-    rounds->ask_at = jumped ? now : now + ask_seconds;
+    /* Models of this round may have come when there was no room for them, or before it was the agent's. */
+    rounds->ask_at = jumped || claimed > (int64_t)round ? now : now + ask_seconds;
     rounds->hello_at = now;
     enter(rounds, rounds->idle ? RFI_PHASE_COLLECT : RFI_PHASE_JOURNAL, now);
 }
@@ -224,6 +227,7 @@ static rfi_action collect(rfi_rounds *rounds, double now)
         until = soft > now ? fmin(until, soft) : until;
         return wait_until(rounds->idle ? fmin(until, rounds->hello_at) : until);
     }
+    rounds->missed = rounds->missed || !settled;
     rfi_window_give_up(rounds->window, rounds->round);
     enter(rounds, RFI_PHASE_COMBINE, now);
     return rfi_rounds_next(rounds, now);

@@ -46,7 +46,8 @@ typedef struct rfi_action {
 
 typedef struct rfi_rounds_setup {
     double deadline; /* seconds a round waits at most */
-    bool wait_all;   /* tests: waits for the models of this very round until the deadline */
+    bool
+        wait_all; /* tests: waits for the models of this very round until the deadline, and skips none before it missed one */
 } rfi_rounds_setup;
 
 typedef struct rfi_rounds {
@@ -59,6 +60,7 @@ typedef struct rfi_rounds {
     bool own_known; /* the store has said what it holds of this agent */
     bool idle;      /* nothing is signed in this round */
     bool timed;     /* how long the fresh rows took was noted */
+    bool missed;    /* some round ended without somebody's model */
     double began;   /* when the phase began */
     double hello_at;
     double ask_at;

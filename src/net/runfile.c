@@ -428,9 +428,10 @@ reef_status rfi_runfile_read(const reef_context *context, const void *bytes, siz
         return rfi_fail(error, REEF_E_FORMAT, "%.100s is larger than 256 KiB, so it is not a run file", source);
     }
     if (!rfi_runfile_signed(bytes, &size, by, made.hash)) {
-        return rfi_fail(error, REEF_E_FORMAT,
-                        "%.100s is not a signed run file, or was changed after it was signed; `reef keys sign` signs a draft",
-                        source);
+        return rfi_fail(
+            error, REEF_E_FORMAT,
+            "%.100s is not a signed run file, or was changed after it was signed; `reef keys sign` signs a draft",
+            source);
     }
     rfi_certain(rfi_fields_preset(&term_table, &made.terms, error));
     rfi_certain(rfi_fields_preset(&test_table, &made.test, error));

@@ -529,6 +529,29 @@ static void who_waits_for_everybody_asks_for_the_round_it_lacks(void **state)
     assert_int_equal(rfi_node_rounds(d->node)->combined, 1);
 }
 
+/* Both neighbours have begun round 1 without this agent's round 0, which somebody else may wait for; but whoever has missed a model
+ * goes to where the others are. */
+static void who_waits_for_everybody_skips_no_round_before_it_missed_one(void **state)
+{
+    desk *d = *state;
+    reef_error error;
+    gather(d);
+    assert_int_equal(give(d, 0.2, RFI_MESSAGE_DATA, 1, 1, 7, 1, &error), RFI_NODE_READY);
+    assert_int_equal(give(d, 0.2, RFI_MESSAGE_DATA, 2, 1, 7, 1, &error), RFI_NODE_READY);
+    offer(d, 1);
+    assert_int_equal(step(d, 1, &error), RFI_NODE_WAITING);
+    assert_int_equal(d->log[0].what, RECORDED);
+    assert_int_equal(d->log[0].round, 0);
+    assert_int_equal(rfi_node_rounds(d->node)->skipped, 0);
+    assert_int_equal(give(d, 11.1, RFI_MESSAGE_DATA, 1, 3, 7, 1, &error), RFI_NODE_READY); /* the deadline is over */
+    assert_int_equal(give(d, 11.2, RFI_MESSAGE_DATA, 2, 3, 7, 1, &error), RFI_NODE_READY);
+    offer(d, 12);
+    assert_int_equal(step(d, 12, &error), RFI_NODE_WAITING);
+    assert_int_equal(d->log[0].what, RECORDED);
+    assert_int_equal(d->log[0].round, 3);
+    assert_int_equal(rfi_node_rounds(d->node)->skipped, 2);
+}
+
 /* The agent has the file of the next epoch, which holds from this round on, and was offered a model before it could go over. */
 static void a_round_of_the_next_epoch_is_not_signed_under_this_file(void **state)
 {
@@ -618,6 +641,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_sealed_model_that_is_not_in_the_journal_is_not_sent, set_up_sealed,
                                         tear_down),
         cmocka_unit_test_setup_teardown(who_waits_for_everybody_asks_for_the_round_it_lacks, set_up_patient, tear_down),
+        cmocka_unit_test_setup_teardown(who_waits_for_everybody_skips_no_round_before_it_missed_one, set_up_patient,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
