@@ -184,6 +184,9 @@ def test_code_runs_only_when_allowed(root, tmp_path):
     done = shell(root, tmp_path, *run, "--allow-code", "--no-figures")
     assert done.returncode == 0, done.stderr
     assert "results/points" in done.stdout and (tmp_path / "results" / "points" / "report.html").exists()
+    assert " loss " in done.stdout and "accuracy" not in done.stdout  # it does not classify: no column and no figure of nothing but NaN
+    script = (tmp_path / "results" / "points" / "figures" / "curves.gp").read_text()
+    assert "set ylabel 'test loss'" in script and "accuracy" not in script
     again = shell(root, tmp_path, *run, "--allow-code", "--no-figures", "--resume", "-q")
     assert again.returncode == 0 and again.stdout == ""
     wrong = shell(root, tmp_path, *run, "--allow-code", "--set", "problem.class=Nothing", "-o", "other")
