@@ -280,7 +280,7 @@ def split(rows: Any, copy: bool) -> tuple[Batch, str]:
     """The batch, and how the result should look: "array", "dict" or "list"."""
     if isinstance(rows, Mapping):
         raise TypeError("rows is one dict; pass a list with one model per participant (list(rows.values()), if its values are the models)")
-    if not isinstance(rows, Iterable) or is_array(rows) and not rows.ndim:
+    if not isinstance(rows, Iterable) or getattr(rows, "ndim", None) == 0:  # an array or tensor without axes
         raise TypeError(f"rows is of type {type(rows).__name__}; pass an array (K, ...) or a list of K arrays or models")
     if not is_array(rows) and not isinstance(rows, (list, tuple)):
         frame = hasattr(rows, "__array__") and not isinstance(rows, np.generic)  # of pandas, for instance
