@@ -236,7 +236,7 @@ def test_failures_are_told(tmp_path):
         reef.Agent(tmp_path / "nowhere.yaml", tmp_path / "no.key")
     (tmp_path / "run.yaml").write_text("reef: 1\n")
     (tmp_path / "a.key").write_text("no key\n")
-    with pytest.raises(reef.ReefError, match="not a run file"):
+    with pytest.raises(reef.ReefError, match="not a signed run file"):
         reef.Agent(tmp_path / "run.yaml", tmp_path / "a.key").exchange(np.zeros(3))
 
 
