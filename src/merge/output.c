@@ -276,21 +276,6 @@ static bool is_folder_name(const char *path)
     return ends_with(path, "/") || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
 }
 
-/* The content follows the models, not the name of the result: a name that says otherwise would mislead whoever reads it. */
-static reef_status check_ending(const rfi_model *model, const char *path, reef_error *error)
-{
-    static const char *const endings[] = {".safetensors", ".npy"};
-    const char *other = endings[!model->npy];
-    if (ends_with(path, ".npz")) {
-        return rfi_fail(error, REEF_E_ARG, "%s: npz files are read, but not written; the result is a %s file",
-                        rfi_path_show(path), endings[model->npy]);
-    }
-    return ends_with(path, other)
-               ? rfi_fail(error, REEF_E_ARG, "%s: the result is a %s file, so its name cannot end with %s",
-                          rfi_path_show(path), endings[model->npy], other)
-               : REEF_OK;
-}
-
 reef_status rfi_output_open(const reef_context *context, rfi_output *out, const rfi_model *model, const char *path,
                             size_t shard_size, reef_error *error)
 {
@@ -305,9 +290,9 @@ reef_status rfi_output_open(const reef_context *context, rfi_output *out, const 
                         "%s: is a folder, and single files are merged into one file; name a file, or give --shard-size",
                         rfi_path_show(path));
     }
-    reef_status fits = out->folder ? REEF_OK : check_ending(model, path, error);
-    if (fits != REEF_OK) {
-        return fits;
+    if (model->npz && ends_with(path, ".npz")) {
+        return rfi_fail(error, REEF_E_ARG, "%s: npz files are read, but not written; the result is a .safetensors file",
+                        rfi_path_show(path));
     }
     out->places = rfi_allocate_many(context, model->count + 1, sizeof *out->places);
     if (!out->places) {

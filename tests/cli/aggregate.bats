@@ -433,17 +433,6 @@ END
     [ "$stderr" = "reef aggregate: 2.npy: its array has shape [2]; in 3.npy it has [3]" ]
 }
 
-@test "the name of the result must not say another format than it has" {
-    npy_files
-    five
-    run -2 --separate-stderr "$REEF" aggregate 3.npy 3.npy -o out.safetensors
-    [ "$stderr" = "reef aggregate: out.safetensors: the result is a .npy file, so its name cannot end with .safetensors" ]
-    run -2 --separate-stderr "$REEF" aggregate ?.st -o out.npy
-    [ "$stderr" = "reef aggregate: out.npy: the result is a .safetensors file, so its name cannot end with .npy" ]
-    run -2 "$REEF" aggregate 3.npy 3.npy -o out.npz
-    [ -z "$(ls out.* 2>/dev/null)" ]
-}
-
 @test "pipes and devices are no models, and are not waited for" {
     five
     mkfifo pipe
