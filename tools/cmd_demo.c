@@ -19,6 +19,8 @@ enum { AGENTS = 32, MALICIOUS = 8, HONEST = AGENTS - MALICIOUS, COORDINATES = 20
 
 static const char *const scenarios[] = {"far", "near", "hidden", "broken"};
 enum { FAR, NEAR, HIDDEN, BROKEN, SCENARIOS };
+static const int widths[SCENARIOS] = {
+    7, 6, 7, 7}; /* of the columns: with names of 18 and marks of trust just the 80 of a terminal */
 
 /* Rules that need the number of malicious inputs get it; bulyan tolerates 7 of 32 at most. */
 static const char *const specs[] = {
@@ -153,12 +155,12 @@ static reef_status run_spec(demo *d, const char *spec, outcome *o, reef_error *e
     return status;
 }
 
-static void print_error(double error)
+static void print_error(double error, int width)
 {
     if (error < 1000) {
-        printf("  %7.2f", error);
+        printf("%*.2f", width, error);
     } else {
-        printf("  %7.0e", error);
+        printf("%*.0e", width, error);
     }
 }
 
@@ -169,7 +171,7 @@ static void print_trust(const demo *d, const double *trust)
     static const char *const digits[] = {".", "1", "2", "3", "4", "5", "6", "7", "8"};
     for (int l = 0; l < AGENTS; l++) {
         int level = trust[l] <= 0.005 ? 0 : (int)fmin(8, 1 + trust[l] * 6);
-        printf("%s%s", l == HONEST ? "  " : "", d->utf8 ? blocks[level] : digits[level]);
+        printf("%s%s", l == HONEST ? " " : "", d->utf8 ? blocks[level] : digits[level]);
     }
 }
 
@@ -177,23 +179,24 @@ static void print_head(const demo *d)
 {
     printf("%d agents send model vectors of %d numbers; the last %d are malicious:\n", AGENTS, COORDINATES, MALICIOUS);
     printf("  far      each is off by its own 100 to 800 standard deviations\n");
-    printf("  near     all of them collude 2.5 standard deviations off, at the edge of the honest spread\n");
+    printf("  near     all of them collude 2.5 standard deviations off, at the edge of the\n");
+    printf("           honest spread\n");
     printf("  hidden   the same at 1.0, well inside it: the hardest case without memory\n");
     printf("  broken   NaN, Inf, 1e38, and a sign flip times a million\n\n");
     printf("Error against the honest mean, in units of that mean's own statistical error\n");
-    printf("(0 is perfect; below 1 the attack adds less error than sampling noise), and trust under 'near'\n");
-    printf("(%s ignored, %s fair share, %s more; honest agents first, then malicious ones):\n\n", d->utf8 ? "·" : ".",
+    printf("(0 is perfect; below 1 the attack adds less error than sampling noise), and\n");
+    printf("trust under 'near' (%s ignored, %s fair share, %s more; honest agents first, then\n", d->utf8 ? "·" : ".",
            d->utf8 ? "▇" : "7", d->utf8 ? "█" : "8");
-    printf("%-19s", "rule");
+    printf("malicious ones):\n\n%-18s", "rule");
     for (int s = 0; s < SCENARIOS; s++) {
-        printf("  %7s", scenarios[s]);
+        printf("%*s", widths[s], scenarios[s]);
     }
-    printf("   trust under 'near'\n");
+    printf("  trust under 'near'\n");
 }
 
 static void print_scenarios(const char *name)
 {
-    printf("   %6s:", name);
+    printf("%5s:", name);
     for (int s = 0; s < SCENARIOS; s++) {
         printf(" %6s", scenarios[s]);
     }
@@ -201,21 +204,20 @@ static void print_scenarios(const char *name)
 
 static void print_agents(const char *first_name, const outcome *first, const char *second_name, const outcome *second)
 {
-    static const char *const reasons[] = {"", "no weight", "broken: dropped for NaN or Inf"};
     const outcome *both[] = {first, second};
-    printf("\nTrust of each agent (1 is its fair share, 0 means ignored)\n\nagent        ");
+    printf("\nTrust of each agent (1: its fair share, 0: ignored, *: left out for NaN or Inf)\n\nagent       ");
     print_scenarios(first_name);
     print_scenarios(second_name);
     printf("\n");
     for (int l = 0; l < AGENTS; l++) {
         printf("%3d %s", l, l < HONEST ? "honest   " : "MALICIOUS");
         for (int i = 0; i < 2; i++) {
-            printf("          ");
+            printf("%5s", "");
             for (int s = 0; s < SCENARIOS; s++) {
                 printf(" %6.2f", both[i]->trust[s][l]);
             }
         }
-        printf("   %s\n", reasons[second->reason[BROKEN][l]]);
+        printf("%s\n", second->reason[BROKEN][l] == REEF_NONFINITE ? "*" : "");
     }
 }
 
@@ -248,11 +250,11 @@ static int show(demo *d)
             return EXIT_FAILED;
         }
         clear_progress();
-        printf("%-19s", specs[i]);
+        printf("%-18s", specs[i]);
         for (int s = 0; s < SCENARIOS; s++) {
-            print_error(outcomes[i].error[s]);
+            print_error(outcomes[i].error[s], widths[s]);
         }
-        printf("   ");
+        printf("  ");
         print_trust(d, outcomes[i].trust[NEAR]);
         printf("\n");
         fflush(stdout);

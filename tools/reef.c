@@ -73,7 +73,13 @@ static int unknown(const char *name)
 
 static int help(int argc, char **argv)
 {
-    if (argc < 2) {
+    static const char *const general[] = {"help",    "--help",    "-h",
+                                          "version", "--version", "-V"}; /* explained by the overview */
+    bool overview = argc < 2;
+    for (int i = 0; !overview && i < (int)(sizeof general / sizeof general[0]); i++) {
+        overview = strcmp(argv[1], general[i]) == 0;
+    }
+    if (overview) {
         print_help(stdout);
         return EXIT_DONE;
     }

@@ -94,9 +94,10 @@ def draw(folder: Path) -> bool:
 
 
 def table(results: "object") -> str:
-    """The summary for a terminal: what varies, and the metrics without their errors."""
+    """The summary for a terminal: what varies, and the metrics without their errors, as far as there are any."""
     rows = results.rows  # type: ignore[attr-defined]
     columns = [name for name in rows[0] if not name.endswith("_se") and not name.startswith("config.")] if rows else []
+    columns = [name for name in columns if any(row[name] == row[name] and row[name] != "" for row in rows)]  # NaN differs from itself
     lines = [columns] + [[f"{row[name]:.6g}" if isinstance(row[name], float) else str(row[name]) for name in columns] for row in rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths)) for line in lines)

@@ -9,6 +9,7 @@ import csv
 import io
 import math
 import os
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
@@ -110,7 +111,7 @@ def weigh(replies: Sequence[Reply], weighted: bool, cap: float) -> None:
             reply.weight = 1.0
         elif isinstance(count, bool) or not isinstance(count, (int, float)):
             reply.leave_out("it does not say how many samples it has")
-        elif not math.isfinite(count) or count < 0 or count > 2**63:
+        elif not 0 <= count <= 2**63:
             reply.leave_out(f"it claims {count!r:.40} samples")
         elif count == 0:
             reply.leave_out("it has no samples")
@@ -370,7 +371,7 @@ def middle_metrics(records: Sequence[Mapping[str, Any]], skip: str) -> dict[str,
     result: dict[str, float] = {}
     for key in sorted({key for record in records for key in record if key != skip}):
         values = [float(value) for record in records if isinstance(value := record.get(key), (int, float))
-                  and not isinstance(value, bool) and math.isfinite(value)]
+                  and not isinstance(value, bool) and abs(value) <= sys.float_info.max]
         if 2 * len(values) > len(records):
             result[key] = float(np.median(values))
     return result

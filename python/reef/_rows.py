@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes as c
 import functools
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Hashable, Optional, Sequence
 
 import numpy as np
@@ -253,6 +253,8 @@ def _array(value: Any, number: int, key: Hashable, copy: bool) -> Any:
         if isinstance(value, Mapping):
             raise TypeError(f"{where} is itself a {type(value).__name__}; a model is one dict of arrays: pass the one that holds the weights, "
                             f"such as checkpoint[{key!r}]")
+        if isinstance(value, Iterator):
+            raise TypeError(f"{where} is a {type(value).__name__}; pass a list of its arrays, such as list(model.parameters())")
         if value is None or isinstance(value, (str, bytes)):
             raise TypeError(f"{where} is of type {type(value).__name__}, not an array or tensor")
         if not copy:
@@ -278,14 +280,14 @@ def split(rows: Any, copy: bool) -> tuple[Batch, str]:
     """The batch, and how the result should look: "array", "dict" or "list"."""
     if isinstance(rows, Mapping):
         raise TypeError("rows is one dict; pass a list with one model per participant (list(rows.values()), if its values are the models)")
-    if not isinstance(rows, Iterable) or isinstance(rows, np.ndarray) and not rows.ndim:
+    if not isinstance(rows, Iterable) or getattr(rows, "ndim", None) == 0:  # an array or tensor without axes
         raise TypeError(f"rows is of type {type(rows).__name__}; pass an array (K, ...) or a list of K arrays or models")
     if not is_array(rows) and not isinstance(rows, (list, tuple)):
         frame = hasattr(rows, "__array__") and not isinstance(rows, np.generic)  # of pandas, for instance
         if frame and not copy:
             raise TypeError(f"rows is of type {type(rows).__name__}, not an array or a list of arrays{_HELP}")
         rows = _array(rows, 0, None, copy) if frame else list(rows)
-    if len(rows) == 0 if not is_array(rows) else not rows.ndim or len(rows) == 0:
+    if len(rows) == 0:
         raise ValueError("there is nothing to aggregate: rows is empty")
     first = rows[0]
     if isinstance(first, Mapping):

@@ -10,10 +10,11 @@ import sys
 import tempfile
 import threading
 import weakref
-from contextlib import nullcontext
+from collections.abc import Mapping
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Hashable, Optional, Sequence, Union
+from typing import Any, Hashable, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
@@ -123,6 +124,7 @@ def _doubles(address: int, count: int) -> Array:
 
 
 _MAGIC = b"reef.State 1\n"
+_NAMES = 2 * 65536  # names of senders that are kept at least: twice as many as the library remembers
 
 
 def _numbered(ids: Optional[list[Any]], names: dict[str, int]) -> Optional[Array]:
@@ -130,7 +132,7 @@ def _numbered(ids: Optional[list[Any]], names: dict[str, int]) -> Optional[Array
     if ids is None:
         return None
     if all(isinstance(name, str) for name in ids):
-        return np.array([names.setdefault(name, -1 - len(names)) for name in ids], dtype=np.int64)
+        return np.array([names.setdefault(name, next(reversed(names.values()), 0) - 1) for name in ids], dtype=np.int64)
     if all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in ids):
         if not all(-1 << 63 <= number < 1 << 63 for number in ids):
             raise OverflowError("ids that are integers must fit into 64 bits; larger ones can be given as strings")
@@ -151,7 +153,20 @@ class State:
         self._made_for: Any = None  # rule, rows, lengths and type of the handle
         self._first = centre
         self._kind: Optional[str] = None  # of ids: "positions", "integers" or "strings"
-        self._names: dict[str, int] = {}  # numbers of strings, as the library knows them
+        self._names: dict[str, int] = {}  # numbers of strings, as the library knows them: falling, in the order of the dict
+        self._room = _NAMES
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """The lock, for one aggregation. Of a first one that fails nothing stays: the next may be of another shape or have other ids."""
+        with self.lock:
+            fresh = self._handle is None
+            try:
+                yield
+            except BaseException:
+                if fresh:
+                    self._forget()
+                raise
 
     def prepare(self, rule: Rule, batch: Batch, keys: Sequence[Hashable]) -> Handle:
         """The library's state for this shape."""
@@ -219,7 +234,14 @@ class State:
             raise ValueError(f"{rows} rows after {self._made_for[1]}: without ids, senders are identified by their position; pass ids")
         if by_sender:
             self._kind = kind
+        if len(self._names) >= self._room:
+            self._forget_names()
         return _numbered(ids, self._names)
+
+    def _forget_names(self) -> None:
+        """Of senders that the library does not remember any more: however many come, only so many names are kept."""
+        self._names = {name: number for name, number in self._names.items() if self.age(number)}
+        self._room = max(self._room, 2 * len(self._names))
 
     def age(self, sender: Union[int, str]) -> int:
         """In how many remembered aggregations a sender took part; 0: it is unknown."""
@@ -240,7 +262,7 @@ class State:
             raise ValueError("there is nothing to save yet: the state has not been used")
         rule, rows, lengths, kind = kept["made_for"]
         head = json.dumps({"rule": rule.spec, "rows": rows, "lengths": lengths, "type": kind, "kind": kept["kind"],
-                           "names": list(kept["names"]), "bytes": len(kept["saved"])}).encode()
+                           "names": list(kept["names"]), "numbers": list(kept["names"].values()), "bytes": len(kept["saved"])}).encode()
         body = _MAGIC + head + b"\n" + kept["saved"]
         target = Path(os.path.realpath(path))
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -267,29 +289,42 @@ class State:
             raise ValueError(f"{os.fspath(path)!r} is damaged")
         head, saved = body[len(_MAGIC):].split(b"\n", 1)
         told = json.loads(head)
+        numbers = told.get("numbers", range(-1, -1 - len(told["names"]), -1))
         state = cls()
         state.__setstate__({"first": None, "saved": saved, "kind": told["kind"],
                             "made_for": (Rule(told["rule"]), told["rows"], tuple(told["lengths"]), told["type"]),
-                            "names": {name: -1 - i for i, name in enumerate(told["names"])}})
+                            "names": dict(zip(told["names"], numbers))})
         return state
 
     def _set(self, batch: Batch, keys: Sequence[Hashable]) -> None:
         assert self._handle is not None
-        centres: Any = self._first if isinstance(self._first, (dict, list, tuple)) else {None: self._first}
         dtype = np.float64 if batch.type == _library.F64 else np.float32
         for segment, key in enumerate(keys):
-            given = centres[key]
-            given = given.detach().cpu().numpy() if is_tensor(given) else given
+            given = self._centre(key)
+            given = given.detach().cpu().double().numpy() if is_tensor(given) else given
             centre = np.ascontiguousarray(given, dtype=dtype)
             if centre.size != size_of(batch.columns[key][0]):
                 raise ValueError(f"the first centre has {centre.size} numbers, the rows have "
                                  f"{size_of(batch.columns[key][0])}")
             call(lib.reef_ffi_set_centre, self._handle.pointer, segment, centre.ctypes.data)
 
+    def _centre(self, key: Hashable) -> Any:
+        """The part of the first centre that belongs to a tensor; key None: rows are arrays, and so is the centre."""
+        if key is None and isinstance(self._first, Mapping):
+            raise TypeError("the first centre is a dict, but the rows are arrays; pass an array like a row")
+        try:
+            return self._first if key is None else self._first[key]
+        except (KeyError, IndexError, TypeError):
+            raise ValueError(f"the first centre has nothing for the tensor {key!r} of the rows; it must be a model like them") from None
+
     def reset(self) -> None:
         """Forgets everything, the first guess included."""
-        self._handle, self._first = None, None
-        self._kind, self._names = None, {}
+        self._first = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._handle, self._made_for = None, None
+        self._kind, self._names, self._room = None, {}, _NAMES
 
 
 def _state_maker(rule: Rule) -> Any:
@@ -441,8 +476,8 @@ class Rule:
         vector = _checks.weight_vector(weights, batch.count)
         disputed = batch.disputed()
         given = _checks.sender_ids(ids, batch.count, "senders" in self.traits)
-        lock: Any = nullcontext() if state is None else state.lock
-        with lock:
+        use: Any = nullcontext() if state is None else state.use()
+        with use:
             told = self._apply(batch, keys, results, vector, report or shares or disputed, shares, state, round, self_row, given,
                                step)
         results.update(_elect(batch, vector, told) if disputed else batch.unanimous())

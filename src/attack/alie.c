@@ -60,7 +60,7 @@ static const reef_field alie_fields[] = {
      .min = 0,
      .max = 1e12,
      .unit = "rounds",
-     .help = "the side changes every so many rounds, so that averages do not reveal it; 0: never"},
+     .help = "the side changes after this many rounds, again and again, so that averages do not reveal it; 0: never"},
     {.name = "jitter",
      .type = REEF_FIELD_REAL,
      .offset = offsetof(alie_params, jitter),
@@ -86,7 +86,7 @@ static const reef_field alie_fields[] = {
      .min = 1,
      .max = 1e12,
      .unit = "rounds",
-     .help = "attack in one of so many; in the others send the honest mean, with noise, which hides what moves "
+     .help = "attack in one of this many; in the others send the honest mean, with noise, which hides what moves "
              "them"},
 };
 

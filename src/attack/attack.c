@@ -59,7 +59,7 @@ static const reef_field common_fields[] = {
      .min = 1,
      .max = 1e15,
      .unit = "rounds",
-     .help = "attack for so many rounds in a row, then rest for `off` rounds"},
+     .help = "attack for this many rounds in a row, then behave honestly for `off` rounds"},
     {.name = "off",
      .type = REEF_FIELD_INT,
      .offset = offsetof(reef_attack_common, off),
@@ -67,7 +67,7 @@ static const reef_field common_fields[] = {
      .min = 0,
      .max = 1e15,
      .unit = "rounds",
-     .help = "behave honestly for so many rounds after every `on` rounds; 0: always attack"},
+     .help = "behave honestly for this many rounds after every `on` rounds of attack; 0: always attack"},
 };
 
 static reef_status check_kind(const reef_kind *head, reef_error *error)

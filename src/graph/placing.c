@@ -227,8 +227,9 @@ static reef_status count_wanted(placing *p, const reef_placement *placement, ree
                                   "malicious: max needs keep_majority=true; otherwise all agents would be malicious");
     }
     if (!(value >= 0 && value <= (fraction ? 1 : agents))) {
-        return rfi_fail(error, REEF_E_MALICIOUS, "%g %s malicious agents cannot be placed among %td agents", value,
-                        fraction ? "(fraction of)" : "(number of)", p->csr->agents);
+        return fraction ? rfi_fail(error, REEF_E_MALICIOUS, "malicious: the fraction %g is not from 0 to 1", value)
+                        : rfi_fail(error, REEF_E_MALICIOUS, "malicious: %g of %td agents cannot be malicious", value,
+                                   p->csr->agents);
     }
     /* 0.3 of 10 is 3, though 0.3 is a little less */
     p->wanted = (ptrdiff_t)floor(fraction ? value * agents * (1 + 1e-12) : value);

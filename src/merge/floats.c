@@ -276,9 +276,13 @@ static void tell_spoilt(const rfi_merge *merge, ptrdiff_t row, reef_error *sente
     char shown[RFI_SHOWN_SIZE];
     ptrdiff_t tensor = merge->segment[atomic_load(&merge->spoilt_in[row])];
     ptrdiff_t pair = merge->pair_of[tensor];
-    (void)rfi_fail(sentence, REEF_E_NONFINITE, "%s: holds NaN or Inf in '%s'",
-                   rfi_path_show(merge->models[merge->file_of[row]].path),
-                   rfi_shown(pair < 0 ? merge->list[tensor].name : rfi_pair_name(merge, pair), shown));
+    const char *path = rfi_path_show(merge->models[merge->file_of[row]].path);
+    const char *name = rfi_shown(pair < 0 ? merge->list[tensor].name : rfi_pair_name(merge, pair), shown);
+    if (*name) {
+        (void)rfi_fail(sentence, REEF_E_NONFINITE, "%s: holds NaN or Inf in '%s'", path, name);
+    } else { /* the array of an npy file has none */
+        (void)rfi_fail(sentence, REEF_E_NONFINITE, "%s: holds NaN or Inf", path);
+    }
 }
 
 /* Which files hold NaN or Inf, and what that means. */

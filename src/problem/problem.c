@@ -42,8 +42,8 @@ const rfi_family rfi_family_problem = {.number = REEF_FAMILY_PROBLEM,
                                        .builtin_count = RFI_COUNT(kinds),
                                        .check = check_kind,
                                        .absent = "python",
-                                       .absent_text = "runs code that the file names: `python -m reef run FILE "
-                                                      "--allow-code`, or reef.run(FILE, allow_code=True)"};
+                                       .absent_text = "runs code that the file names; only `python -m reef run FILE "
+                                                      "--allow-code` and reef.run(FILE, allow_code=True) do that"};
 
 /* ---- making ---- */
 

@@ -416,8 +416,19 @@ PY
     [ ! -e out.st ]
 }
 
-@test "npy files that differ are refused without the name of a tensor" {
-    python3 -c 'for n in 2, 3: open(f"{n}.npy", "wb").write(b"\x93NUMPY\1\0\x76\0" + f"{{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": ({n},), }}".replace("\"", "\x27").ljust(117).encode() + b"\n" + bytes(4 * n))'
+# npy_files: 2.npy and 3.npy, named by their lengths, of zeros; nan.npy, of 3 NaN.
+npy_files() {
+    python3 - <<'END'
+for name, n, byte in ("2", 2, 0), ("3", 3, 0), ("nan", 3, 255):
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({n},), }}"
+    open(f"{name}.npy", "wb").write(b"\x93NUMPY\1\0\x76\0" + head.ljust(117).encode() + b"\n" + bytes([byte] * 4 * n))
+END
+}
+
+@test "npy files that differ, or hold NaN, are refused without the name of a tensor" {
+    npy_files
+    run -1 --separate-stderr "$REEF" aggregate --nan error 3.npy 3.npy nan.npy -o out.npy
+    [ "$stderr" = "reef aggregate: nan.npy: holds NaN or Inf, and the policy is nan=error" ]
     run -3 --separate-stderr "$REEF" aggregate 3.npy 2.npy -o out.npy
     [ "$stderr" = "reef aggregate: 2.npy: its array has shape [2]; in 3.npy it has [3]" ]
 }

@@ -15,8 +15,8 @@ commands() { "$REEF" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | 
     local text=$output
     [ -z "$stderr" ]
     [[ "$text" == "Usage: reef [--plugin PATH]... COMMAND"* ]]
-    for way in --help -h; do
-        run -0 "$REEF" "$way"
+    for way in --help -h "help help" "help --help" "help version"; do
+        run -0 "$REEF" $way
         [ "$output" = "$text" ]
     done
 }

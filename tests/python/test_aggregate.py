@@ -117,6 +117,7 @@ def test_numbers_as_rows():
     (None, "rows is of type NoneType"), (3, "rows is of type int"),
     ([{}, {}], "no tensors"),
     ([[np.ones(3)], [np.ones(3), np.ones(2)]], "row 1 has 2 tensors"),
+    ([(np.ones(3) for _ in range(2)), (np.ones(3) for _ in range(2))], r"row 0 is a generator; pass a list of its arrays"),
 ])
 def test_rows_that_do_not_fit(rows, says):
     with pytest.raises((ValueError, TypeError), match=says):

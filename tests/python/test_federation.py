@@ -81,6 +81,7 @@ def set_array(name, value):
     (lambda r: setattr(r, "count", -5), "claims -5"),
     (lambda r: setattr(r, "count", float("nan")), "claims nan"),
     (lambda r: setattr(r, "count", 10**30), "claims 1000"),
+    (lambda r: setattr(r, "count", 10**400), "claims 1000"),
     (lambda r: setattr(r, "count", 0), "no samples"),
     (lambda r: r.leave_out("error 7"), "error 7")])
 @pytest.mark.parametrize("place", ["_0", "_5"])
@@ -217,5 +218,5 @@ def test_csv(tmp_path, rng):
 
 def test_metrics_are_medians():
     records = [{"loss": 1.0, "n": 5}, {"loss": 2.0, "n": 5}, {"loss": 1e9, "n": 5, "odd": 1}, {"loss": float("nan")},
-               {"loss": [1.0]}]
+               {"loss": [1.0]}, {"loss": 10**400}, {"loss": 2}]
     assert middle_metrics(records, "n") == {"loss": 2.0}

@@ -149,6 +149,59 @@ def test_what_is_refused() -> None:
     assert named.senders == 5 and named.age("d") == 2 and named.age("x") == 1
 
 
+@pytest.mark.parametrize("wrong", [{"ids": [3, 4, 5, 6], "weights": [-1, 1, 1, 1]}, {"weights": [1, 1, 1, np.nan]}, {"step": -1},
+                                   {"ids": list("abcd"), "step": -1}])
+def test_a_first_call_that_fails_leaves_nothing(wrong: Any) -> None:
+    """The next may have other ids, another number of rows and another shape, with the result that it would have had without."""
+    rows = [row[:7] for row in rows_of(0, [3, 4, 5])]
+    state = reef.State()
+    with pytest.raises(reef.ReefError):
+        reef.aggregate(rows_of(0, [3, 4, 5, 6]), "mref:seed=1", state=state, **wrong)
+    result = reef.aggregate(rows, "mref:seed=1", state=state)
+    np.testing.assert_array_equal(result, reef.aggregate(rows, "mref:seed=1", state=reef.State()))
+    state.reset()  # after which there may be other rows, too
+    reef.aggregate(rows[1:], "mref:seed=1", state=state)
+
+
+def test_a_call_that_fails_later_takes_nothing_away() -> None:
+    rows = rows_of(0, [3, 4, 5, 6])
+    state = reef.State()
+    reef.aggregate(rows, "mref", ids=list("abcd"), state=state)
+    with pytest.raises(reef.ReefError):
+        reef.aggregate(rows, "mref", ids=list("abcd"), state=state, step=-1)
+    assert state.senders == 4 and state.age("a") == 1
+
+
+@pytest.mark.parametrize("centre", [np.zeros(LENGTH - 1), np.full(LENGTH, np.nan), {"w": np.zeros(LENGTH)}])
+def test_a_centre_that_does_not_fit_is_refused_every_time(centre: Any) -> None:
+    rows = rows_of(0, [3, 4, 5, 6])
+    state = reef.State(centre)
+    for _ in range(2):
+        with pytest.raises((TypeError, ValueError), match="centre"):
+            reef.aggregate(rows, "cclip:tau=1", state=state)
+    with pytest.raises(ValueError, match="nothing for the tensor 'v'"):
+        reef.aggregate([{"v": row} for row in rows], "cclip:tau=1", state=reef.State({"w": rows[0]}))
+    with pytest.raises(ValueError, match="nothing for the tensor 1"):
+        reef.aggregate([[row, row] for row in rows], "cclip:tau=1", state=reef.State([rows[0]]))
+
+
+def test_names_of_forgotten_senders_are_forgotten(tmp_path: Path) -> None:
+    """However many senders come and go, a state keeps a bounded number of names, and knows by them who is whom."""
+    state = reef.State()
+    honest = [f"node {i}" for i in range(3)]
+    size, most = 20000, 2 * 65536
+    for number in range(9):
+        names = honest + [f"{number} {i}" for i in range(size)]
+        values = np.random.default_rng(number).normal(size=(len(names), 1)).astype(np.float32)
+        reef.aggregate(values, "mref", ids=names, state=state)
+        assert state.senders <= len(state._names) <= most + size
+    assert len(state._names) < most and [state.age(name) for name in honest] == [9, 9, 9]
+    assert len({*state._names.values()}) == len(state._names)
+    state.save(tmp_path / "memory")
+    loaded = reef.State.load(tmp_path / "memory")
+    assert loaded._names == state._names and loaded.age("node 2") == 9 and loaded.age("8 7") == 1 and loaded.age("0 7") == 0
+
+
 def test_in_the_manner_of_byzfl() -> None:
     from reef.compat.byzfl import MREF
 

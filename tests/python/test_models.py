@@ -154,6 +154,8 @@ def test_tensors_whose_memory_is_not_what_they_are(rng):
     with pytest.raises(TypeError, match="row 0: the tensor is a negative view; pass copy=True"):
         reef.aggregate(views, "mean")
     assert torch.equal(reef.aggregate(views, "mean", copy=True), torch.ones(3))
+    with pytest.raises(TypeError, match="rows is of type Tensor; pass an array"):
+        reef.aggregate(torch.tensor(3.0), "mean")
     for copy in (False, True):
         with pytest.raises(TypeError, match="row 0, tensor 'w' is on the device meta and has no numbers"):
             reef.aggregate([{"w": torch.empty(3, device="meta")}] * 3, copy=copy)

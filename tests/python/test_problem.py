@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -184,12 +185,25 @@ def test_code_runs_only_when_allowed(root, tmp_path):
     done = shell(root, tmp_path, *run, "--allow-code", "--no-figures")
     assert done.returncode == 0, done.stderr
     assert "results/points" in done.stdout and (tmp_path / "results" / "points" / "report.html").exists()
+    assert " loss " in done.stdout and "accuracy" not in done.stdout  # it does not classify: no column and no figure of nothing but NaN
+    script = (tmp_path / "results" / "points" / "figures" / "curves.gp").read_text()
+    assert "set ylabel 'test loss'" in script and "accuracy" not in script
     again = shell(root, tmp_path, *run, "--allow-code", "--no-figures", "--resume", "-q")
     assert again.returncode == 0 and again.stdout == ""
     wrong = shell(root, tmp_path, *run, "--allow-code", "--set", "problem.class=Nothing", "-o", "other")
     assert wrong.returncode == 1 and "mine.py has no class 'Nothing'" in wrong.stderr
     with pytest.raises(reef.ReefError, match="allow_code=True"):
         reef.run(tmp_path / "exp.yaml", progress=False)
+
+
+def test_the_report_compares_losses_where_there_are_no_accuracies(yaml, tmp_path):
+    browser = shutil.which("chromium") or pytest.skip("no chromium here")
+    folder = reef.run(yaml, problems={"points": Points}, folder=tmp_path / "out", progress=False).folder
+    reef._library.call(reef._library.lib.reef_ffi_experiment_report, os.fsencode(folder))
+    page = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom",
+                           f"file://{folder}/report.html"], capture_output=True, text=True, timeout=120).stdout
+    headline = page[page.index('id="headline"'):].split("</table>")[0]
+    assert "Test loss" in headline and "accuracy" not in headline and " \u00b1 " in headline
 
 
 def _source(root: Path) -> str:

@@ -371,6 +371,34 @@ static reef_status remove_old(const char *folder, reef_error *error)
     return REEF_OK;
 }
 
+/* Whether the metric has a number anywhere: problems of others may leave accuracies out, and gnuplot fails where there is nothing to draw. */
+static bool measured(const rfi_figures *f)
+{
+    for (ptrdiff_t i = 0; i < f->experiment->cells; i++) {
+        const rfi_outcome *o = f->results->cells[i];
+        for (ptrdiff_t point = 0; o->wanted[f->metric] && point <= o->points; point++) {
+            if (!isnan(rfi_figure_at(f, o, point).mean)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Accuracies are easier to read than a loss. */
+static void choose_metric(rfi_figures *f)
+{
+    const bool *wanted = f->results->cells[0]->wanted;
+    f->metric = RFI_ACCURACY;
+    if (wanted[f->metric] && measured(f)) {
+        return;
+    }
+    f->metric = 0;
+    while (f->metric < RFI_METRICS - 1 && !wanted[f->metric]) {
+        f->metric++;
+    }
+}
+
 reef_status rfi_figures_write(const rfi_results *results, const char *folder, reef_error *error)
 {
     char path[4096];
@@ -383,11 +411,9 @@ reef_status rfi_figures_write(const rfi_results *results, const char *folder, re
     if (status != REEF_OK) {
         return status;
     }
-    while (f.metric < RFI_METRICS - 1 && !results->cells[0]->wanted[f.metric]) {
-        f.metric++;
-    }
-    if (results->cells[0]->wanted[RFI_ACCURACY]) { /* easier to read than a loss */
-        f.metric = RFI_ACCURACY;
+    choose_metric(&f);
+    if (!measured(&f)) {
+        return REEF_OK;
     }
     for (ptrdiff_t i = 0; i < results->experiment->cells; i++) {
         if (!results->cells[i]->wanted[f.metric]) {

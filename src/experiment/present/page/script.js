@@ -91,17 +91,21 @@
     return column === undefined ? NaN : Number(row.cells[column].dataset.value || 'nan');
   }
 
-  // What is compared: the accuracy, or the first metric in decibels, above the oracle where that was run.
+  // What is compared: the accuracy, or the first metric in decibels, above the oracle where that was run, or the loss.
   function chooseMetric(columns) {
-    if (columns.accuracy !== undefined) {
+    const rows = Array.from(document.querySelectorAll('#summary tbody tr'));
+    if (rows.some(row => Number.isFinite(numberAt(row, columns.accuracy)))) { // problems of others may leave it out
       return { title: 'Test accuracy [%]', best: Math.max, digits: 2,
         value: row => 100 * numberAt(row, columns.accuracy), error: row => 100 * numberAt(row, columns.accuracy_se) };
     }
     const name = Object.keys(columns).find(column => column.endsWith('_db') && column !== 'theory_db' && column !== 'oracle_db');
+    if (name === undefined && columns.loss !== undefined) {
+      return { title: 'Test loss', best: Math.min, digits: 4,
+        value: row => numberAt(row, columns.loss), error: row => numberAt(row, columns.loss_se) };
+    }
     if (name === undefined) return null;
     const linear = name.slice(0, -3);
     const decibels = (row, mean, error) => 10 / Math.LN10 * numberAt(row, columns[error]) / numberAt(row, columns[mean]);
-    const rows = Array.from(document.querySelectorAll('#summary tbody tr'));
     const above = rows.length > 0 && rows.every(row => Number.isFinite(numberAt(row, columns.oracle_db)));
     return { title: linear.toUpperCase() + (above ? ' above the oracle [dB]' : ' [dB]'), best: Math.min, digits: 1,
       value: row => numberAt(row, columns[name]) - (above ? numberAt(row, columns.oracle_db) : 0),
