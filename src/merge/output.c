@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "io/npy.h"
 #include "io/shards.h"
+#include "io/target.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -166,35 +167,40 @@ static bool is_empty(const char *path)
     return empty;
 }
 
-/* Where the folder will be: links are followed, slashes at the end dropped. */
+/* Where the folder will be: links are followed, also one that leads nowhere yet; slashes at the end are dropped. */
 static reef_status find_target(rfi_output *out, reef_error *error)
 {
-    struct stat about;
-    char resolved[4096];
-    const char *path = out->path;
-    if (stat(path, &about) == 0) {
-        if (!S_ISDIR(about.st_mode)) {
-            return rfi_fail(error, REEF_E_EXISTS, "%s: is a file; the result is a folder", rfi_path_show(path));
-        }
-        if (!is_empty(path)) {
-            return rfi_fail(error, REEF_E_EXISTS, "%s: is a folder that is not empty; name one that is new or empty",
-                            rfi_path_show(path));
-        }
-        path = strlen(path) < sizeof resolved ? realpath(path, resolved) : NULL;
-        if (!path) {
-            return rfi_fail_errno(error, out->path, "find the folder", errno);
-        }
-    }
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') {
+    rfi_target target;
+    char path[RFI_PATH_MAX];
+    size_t length = strlen(out->path);
+    while (length > 1 && out->path[length - 1] == '/') {
         length--;
     }
+    if (length >= sizeof path) {
+        return rfi_fail_errno(error, out->path, "find the folder", ENAMETOOLONG);
+    }
+    memcpy(path, out->path, length);
+    path[length] = '\0';
+    reef_status status = rfi_target_find(path, &target, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    if (target.exists && !S_ISDIR(target.type)) {
+        return rfi_fail(error, REEF_E_EXISTS, "%s: is a file; the result is a folder", rfi_path_show(out->path));
+    }
+    if (target.exists && !is_empty(path)) {
+        return rfi_fail(error, REEF_E_EXISTS, "%s: is a folder that is not empty; name one that is new or empty",
+                        rfi_path_show(out->path));
+    }
+    if (target.exists && !realpath(path, target.path)) {
+        return rfi_fail_errno(error, out->path, "find the folder", errno);
+    }
+    length = strlen(target.path);
     out->target = rfi_allocate(out->context, 2 * length + 64);
     if (!out->target) {
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to write it", rfi_path_show(path));
+        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to write it", rfi_path_show(out->path));
     }
-    memcpy(out->target, path, length);
-    out->target[length] = '\0';
+    memcpy(out->target, target.path, length + 1);
     return REEF_OK;
 }
 

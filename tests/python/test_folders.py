@@ -296,12 +296,18 @@ def test_what_is_refused(command, sites):
 
 
 def test_a_link_stays_no_trap(command, sites):
-    """An empty folder is taken, and so is one behind a link."""
+    """An empty folder is taken, and so is one behind a link, whether it is there or not."""
     (sites / "place").mkdir()
     (sites / "link").symlink_to("place")
     done = merge(command, "-q", sites / "site0", sites / "site1", "-o", sites / "link")
     assert done.returncode == 0, done.stderr
     assert (sites / "link").is_symlink() and (sites / "place" / INDEX).exists()
+    (sites / "early").symlink_to("later")
+    done = merge(command, "-q", sites / "site0", sites / "site1", "-o", f"{sites / 'early'}/")
+    assert done.returncode == 0, done.stderr
+    assert (sites / "early").is_symlink() and (sites / "later" / INDEX).exists() and not list(sites.glob("*.tmp"))
+    done = merge(command, "-q", sites / "site0", sites / "site1", "-o", f"{sites / 'later' / INDEX}/")
+    assert done.returncode == 1 and "is a file; the result is a folder" in done.stderr
 
 
 def test_safetensors_package_loads_it(command, sites):
