@@ -282,9 +282,10 @@ void rfi_merge_note_names(const rfi_merge *merge, const rfi_slice *names, ptrdif
     if (count == 0 || !merge->options->note) {
         return;
     }
-    rfi_append(text, sizeof text, &used, "%td %s left out, because %s files lack %s: ", count,
+    rfi_append(text, sizeof text, &used, "%td %s left out, because %s files lack %s%s: ", count,
                count == 1 ? "tensor was" : "tensors were", merge->options->common ? "some" : "half or more of the",
-               count == 1 ? "it" : "them");
+               count == 1 ? "it" : "them",
+               merge->options->drop_bad && merge->options->ignore_missing ? " or differ in type or shape" : "");
     for (ptrdiff_t i = 0; i < shown; i++) {
         rfi_append(text, sizeof text, &used, "%s'%s'", i ? ", " : "", rfi_shown(names[i], name));
     }
