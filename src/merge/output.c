@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOLDER_TRIES = 100, SHARD_NAME = 64 };
+enum { SHARD_NAME = 64 };
 
 /* ---- layout ---- */
 
@@ -168,9 +168,8 @@ static bool is_empty(const char *path)
 }
 
 /* Where the folder will be: links are followed, also one that leads nowhere yet; slashes at the end are dropped. */
-static reef_status find_target(rfi_output *out, reef_error *error)
+static reef_status find_target(rfi_output *out, rfi_target *target, reef_error *error)
 {
-    rfi_target target;
     char path[RFI_PATH_MAX];
     size_t length = strlen(out->path);
     while (length > 1 && out->path[length - 1] == '/') {
@@ -181,47 +180,43 @@ static reef_status find_target(rfi_output *out, reef_error *error)
     }
     memcpy(path, out->path, length);
     path[length] = '\0';
-    reef_status status = rfi_target_find(path, &target, error);
+    reef_status status = rfi_target_find(path, target, error);
     if (status != REEF_OK) {
         return status;
     }
-    if (target.exists && !S_ISDIR(target.type)) {
+    if (target->exists && !S_ISDIR(target->type)) {
         return rfi_fail(error, REEF_E_EXISTS, "%s: is a file; the result is a folder", rfi_path_show(out->path));
     }
-    if (target.exists && !is_empty(path)) {
+    if (target->exists && !is_empty(path)) {
         return rfi_fail(error, REEF_E_EXISTS, "%s: is a folder that is not empty; name one that is new or empty",
                         rfi_path_show(out->path));
     }
-    if (target.exists && !realpath(path, target.path)) {
+    if (target->exists && !realpath(path, target->path)) {
         return rfi_fail_errno(error, out->path, "find the folder", errno);
     }
-    length = strlen(target.path);
+    length = strlen(target->path);
     out->target = rfi_allocate(out->context, 2 * length + 64);
     if (!out->target) {
         return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to write it", rfi_path_show(out->path));
     }
-    memcpy(out->target, target.path, length + 1);
+    memcpy(out->target, target->path, length + 1);
     return REEF_OK;
 }
 
+/* An empty folder that is in the place of the result gives way to it, but its mode and owner stay. */
 static reef_status make_folder(rfi_output *out, reef_error *error)
 {
-    reef_status status = find_target(out, error);
+    rfi_target target;
+    reef_status status = find_target(out, &target, error);
     if (status != REEF_OK) {
         return status;
     }
     char *name = out->target + strlen(out->target) + 1;
-    for (int i = 0; i < FOLDER_TRIES; i++) {
-        (void)snprintf(name, strlen(out->target) + 60, "%s.%ld-%d.tmp", out->target, (long)getpid(), i);
-        if (mkdir(name, 0777) == 0) {
-            out->temporary = name;
-            return REEF_OK;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
+    if (!rfi_target_make_folder(&target, name, strlen(out->target) + 60)) {
+        return rfi_fail_errno(error, out->path, "make a folder beside it", errno);
     }
-    return rfi_fail_errno(error, out->path, "make a folder beside it", errno);
+    out->temporary = name;
+    return REEF_OK;
 }
 
 /* What the files of a folder are called by, after Hugging Face's habit: adapter_model for adapter_model.safetensors and its index. */

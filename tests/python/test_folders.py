@@ -310,6 +310,17 @@ def test_a_link_stays_no_trap(command, sites):
     assert done.returncode == 1 and "is a file; the result is a folder" in done.stderr
 
 
+def test_an_empty_folder_keeps_its_mode(command, sites):
+    """Whoever made it for this result has decided who may look into it."""
+    for mode in [0o700, 0o2770, 0o755]:
+        place = sites / f"place{mode:o}"
+        place.mkdir()
+        place.chmod(mode)
+        done = merge(command, "-q", sites / "site0", sites / "site1", "-o", place)
+        assert done.returncode == 0, done.stderr
+        assert (place / INDEX).exists() and place.stat().st_mode & 0o7777 == mode
+
+
 def test_safetensors_package_loads_it(command, sites):
     safe_open = need("safetensors").safe_open
     assert merge(command, "-q", *(sites / f"site{number}" for number in range(3)), "-o", sites / "out", "--shard-size", "1KB").returncode == 0
