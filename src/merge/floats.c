@@ -338,6 +338,11 @@ reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
     reef_report *report = NULL;
     reef_status status = REEF_OK;
     if (merge->segments == 0) {
+        if (merge->options->state && merge->options->note) {
+            merge->options->note(merge->options->user,
+                                 "warning: the models have no floating-point numbers, so nothing is "
+                                 "remembered of the sites, and no memory is written");
+        }
         return REEF_OK;
     }
     status = rfi_merge_recall(merge, error);
