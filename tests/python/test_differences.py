@@ -185,6 +185,14 @@ def test_a_shape_that_no_majority_has(command, tmp_path):
             assert list(load(tmp_path / "out")) == ["w"]
 
 
+def test_a_tensor_that_nobody_has_numbers_of_is_named(command, tmp_path):
+    models = [{"w": np.full(3, i, "f4"), **({"b": np.full(2, np.nan, "f4")} if i < 3 else {})} for i in range(5)]
+    for policy in ["drop-row", "drop-coordinate"]:
+        done = merge(command, "--ignore-missing", "--nan", policy, *write(tmp_path, models), "-o", tmp_path / "out")
+        assert done.returncode == 1 and done.stderr.startswith("reef aggregate: tensor 'b': no"), done.stderr
+        assert not (tmp_path / "out").exists()
+
+
 def test_nobody_is_right_about_everything(command, tmp_path):
     models = [{name: np.zeros(3 + (i == j), "f4") for j, name in enumerate("abc")} for i in range(3)]
     models[0]["d"] = np.zeros(1, "f4")
