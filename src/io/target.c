@@ -95,7 +95,7 @@ void rfi_target_dress(const rfi_target *target, int descriptor)
     }
     (void)!fchown(descriptor, target->owner, target->group);
     if (fstat(descriptor, &now) != 0 || now.st_gid != target->group) {
-        mode = (mode & ~(mode_t)S_IRWXG) | (mode & S_IRWXO) << 3;
+        mode = (mode & ~(mode_t)(S_IRWXG | S_ISGID)) | (mode & S_IRWXO) << 3;
     }
     (void)fchmod(descriptor, mode);
 }
