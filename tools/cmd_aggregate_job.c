@@ -48,6 +48,31 @@ static void show_progress(void *user, double share)
     meter_show(&((listener *)user)->progress, share);
 }
 
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path);
+    return length > strlen(end) && strcmp(path + length - strlen(end), end) == 0;
+}
+
+/* The result is an npy file if the models are, else safetensors, whatever it is called; programs that go by the name would not read it. */
+static void check_name(listener *l, const char *out)
+{
+    static const char start[] = "\x93NUMPY";
+    char first[sizeof start - 1];
+    char text[120];
+    FILE *file = open_regular(out); /* NULL: a folder */
+    bool npy = file && fread(first, 1, sizeof first, file) == sizeof first && memcmp(first, start, sizeof first) == 0;
+    const char *end = npy ? ".safetensors" : ends_with(out, ".npz") ? ".npz" : ".npy";
+    if (file && ends_with(out, end)) {
+        (void)snprintf(text, sizeof text, "warning: the result is %s file, but its name ends with %s",
+                       npy ? "an npy" : "a safetensors", end);
+        show_note(l, text);
+    }
+    if (file) {
+        (void)fclose(file);
+    }
+}
+
 static void free_findings(findings *found)
 {
     free_tensors(&found->tensors);
@@ -114,6 +139,9 @@ static reef_status merge(const request *r, const char *out, reef_merge_report *r
     }
     reef_context_destroy(&context);
     meter_clear(&l.progress);
+    if (status == REEF_OK && out == r->out) {
+        check_name(&l, out);
+    }
     return status;
 }
 

@@ -85,18 +85,21 @@ static void print_table(const request *r, const reef_merge_report *report)
 
 static void print_integers(const request *r, const reef_merge_report *report)
 {
+    bool measured = !isnan(report->files[report->trusted].trust);
+    const char *arbiter =
+        measured ? "the most trusted file" : "the first file of the highest weight (trust was not measured)";
     fprintf(r->say, "%lld integer or boolean %s with %lld %s, not averaged: ", (long long)report->integer_tensors,
             report->integer_tensors == 1 ? "tensor" : "tensors", (long long)report->integers,
             report->integers == 1 ? "element" : "elements");
     if (r->merge.integers == REEF_MERGE_TRUSTED) {
-        fprintf(r->say, "taken from %s, the most trusted file; the files differ at %lld\n",
-                show(r->paths[report->trusted]), (long long)report->disputed);
+        fprintf(r->say, "taken from %s, %s; the files differ at %lld\n", show(r->paths[report->trusted]), arbiter,
+                (long long)report->disputed);
         return;
     }
     fprintf(r->say, "by majority; the files differ at %lld", (long long)report->disputed);
     if (report->undecided) {
-        fprintf(r->say, ", %lld without a majority taken from %s, the most trusted file", (long long)report->undecided,
-                show(r->paths[report->trusted]));
+        fprintf(r->say, ", %lld without a majority taken from %s, %s", (long long)report->undecided,
+                show(r->paths[report->trusted]), arbiter);
     }
     fprintf(r->say, "\n");
 }

@@ -6,13 +6,14 @@
 #include "io/stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <reef/file.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINKS_MAX = 40 };
+enum { LINKS_MAX = 40, FOLDER_TRIES = 100 };
 
 /* path = where the link at `path` leads. False with errno set: EINVAL if it is no link, ENOENT if it is nothing. */
 static bool follow(char path[RFI_PATH_MAX])
@@ -55,7 +56,7 @@ static reef_status look_at(const char *path, rfi_target *target, struct stat *ab
         return rfi_fail_errno(error, path, "write", errno);
     }
     target->type = about->st_mode & S_IFMT;
-    target->mode = about->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+    target->mode = about->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO | (S_ISDIR(about->st_mode) ? S_ISGID : 0));
     target->owner = about->st_uid;
     target->group = about->st_gid;
     return REEF_OK;
@@ -94,9 +95,27 @@ void rfi_target_dress(const rfi_target *target, int descriptor)
     }
     (void)!fchown(descriptor, target->owner, target->group);
     if (fstat(descriptor, &now) != 0 || now.st_gid != target->group) {
-        mode = (mode & ~(mode_t)S_IRWXG) | (mode & S_IRWXO) << 3;
+        mode = (mode & ~(mode_t)(S_IRWXG | S_ISGID)) | (mode & S_IRWXO) << 3;
     }
     (void)fchmod(descriptor, mode);
+}
+
+bool rfi_target_make_folder(const rfi_target *target, char *name, size_t room)
+{
+    int made = -1;
+    for (int i = 0; made != 0 && i < FOLDER_TRIES; i++) {
+        (void)snprintf(name, room, "%s.%ld-%d.tmp", target->path, (long)getpid(), i);
+        made = mkdir(name, target->exists ? S_IRWXU : S_IRWXU | S_IRWXG | S_IRWXO);
+        if (made != 0 && errno != EEXIST) {
+            return false;
+        }
+    }
+    int folder = made == 0 && target->exists ? open(name, O_RDONLY | O_CLOEXEC | O_DIRECTORY) : -1;
+    if (folder >= 0) {
+        rfi_target_dress(target, folder);
+        (void)close(folder);
+    }
+    return made == 0;
 }
 
 /* What `path` has before its last slash: "/" or "." if nothing. */

@@ -22,5 +22,7 @@ reef_status rfi_target_find(const char *path, rfi_target *target, reef_error *er
 /* Gives a new file the owner and permissions of the target, if that exists. What cannot be given is left; a group that would be another
  * than before gets the rights of the others. */
 void rfi_target_dress(const rfi_target *target, int descriptor);
+/* Makes a folder beside the target, its path with a number after it, with the mode and owner of the target if that is there. False with errno set. */
+bool rfi_target_make_folder(const rfi_target *target, char *name, size_t room);
 
 #endif

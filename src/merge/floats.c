@@ -152,6 +152,20 @@ static reef_status find_plan(const range *r, reef_plan **plan, reef_error *error
     return status;
 }
 
+/* A tensor by itself that no file has numbers for: which one it is. */
+static void name_tensor(const range *r, reef_error *error)
+{
+    char shown[RFI_SHOWN_SIZE];
+    const rfi_merge *merge = r->merge;
+    ptrdiff_t tensor = merge->segment[r->first];
+    ptrdiff_t pair = merge->pair_of[tensor];
+    if (error) {
+        const reef_error reason = *error;
+        (void)rfi_fail(error, reason.status, "tensor '%s': %.200s",
+                       rfi_shown(pair < 0 ? merge->list[tensor].name : rfi_pair_name(merge, pair), shown), reason.text);
+    }
+}
+
 static reef_status aggregate(range *r, reef_report *report, bool *suspect, reef_error *error)
 {
     rfi_merge *merge = r->merge;
@@ -174,6 +188,9 @@ static reef_status aggregate(range *r, reef_report *report, bool *suspect, reef_
         merge->plan = plan;
         merge->total += r->first == 0 ? (double)(reef_plan_passes(plan) + 1) * merge->bytes : 0;
         status = run_plan(r, plan, report, suspect, error);
+    }
+    if (status == REEF_E_NO_ROWS && r->count == 1 && !merge->result.npy) {
+        name_tensor(r, error);
     }
     for (ptrdiff_t s = 0; s < r->count; s++) {
         numbers += (double)merge->lengths[r->first + s];
@@ -342,6 +359,11 @@ reef_status rfi_merge_floats(rfi_merge *merge, reef_error *error)
     reef_report *report = NULL;
     reef_status status = REEF_OK;
     if (merge->segments == 0) {
+        if (merge->options->state && merge->options->note) {
+            merge->options->note(merge->options->user,
+                                 "warning: the models have no floating-point numbers, so nothing is "
+                                 "remembered of the sites, and no memory is written");
+        }
         return REEF_OK;
     }
     status = rfi_merge_recall(merge, error);

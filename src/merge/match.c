@@ -2,7 +2,10 @@
  *
  * Files have the same tensors unless the caller allows for some that are missing. Then a tensor counts if all files have it (common), or more
  * than half of them (ignore_missing): one that only a few files bring would be theirs alone, however robust the rule. The result has the
- * tensors of the reference in its order, then others by name. Files without weight have no say in this. */
+ * tensors of the reference in its order, then others by name. Files without weight have no say in this.
+ *
+ * With drop_bad no single file is the measure of the others, since it may lack what they disagree about: of each tensor, type and shape are what
+ * more than half of the files say, and a file that says something else is dropped. */
 #include "merge/merge.h"
 
 #include "base/error.h"
@@ -120,18 +123,120 @@ static reef_status check_group(const rfi_merge *merge, const group *g, reef_erro
     return REEF_OK;
 }
 
-static bool is_kept(const rfi_merge *merge, const group *g)
+static ptrdiff_t count_voters(const rfi_merge *merge)
 {
-    ptrdiff_t have = 0;
     ptrdiff_t voters = 0;
-    for (ptrdiff_t i = 0; i < g->size; i++) {
-        have += merge->weights[g->first[i].row] > 0;
-    }
     for (ptrdiff_t l = 0; l < merge->rows; l++) {
         voters += merge->weights[l] > 0;
     }
+    return voters;
+}
+
+/* Enough files have the tensor. */
+static bool is_kept(const rfi_merge *merge, const group *g)
+{
+    ptrdiff_t have = 0;
+    ptrdiff_t voters = count_voters(merge);
+    for (ptrdiff_t i = 0; i < g->size; i++) {
+        have += merge->weights[g->first[i].row] > 0;
+    }
     return merge->options->common ? have == voters : 2 * have > voters;
 }
+
+/* ---- files that differ from most ---- */
+
+static reef_status match(const rfi_merge *merge, const entry *e, const entry *other, reef_error *error)
+{
+    return rfi_tensor_match(model_of(merge, e->row), e->tensor, model_of(merge, other->row), other->tensor,
+                            merge->allow, error);
+}
+
+/* One of the entries with the type and shape that more than half of all files say; NULL: there is none. If there is one, it is what is left when
+ * entries that differ cancel each other. */
+static const entry *find_majority(const rfi_merge *merge, const group *g)
+{
+    const entry *found = NULL;
+    ptrdiff_t lead = 0;
+    ptrdiff_t votes = 0;
+    for (ptrdiff_t i = 0; i < g->size; i++) {
+        const entry *e = &g->first[i];
+        if (merge->weights[e->row] <= 0) {
+            continue;
+        }
+        found = lead == 0 ? e : found;
+        lead += lead == 0 || match(merge, e, found, NULL) == REEF_OK ? 1 : -1;
+    }
+    for (ptrdiff_t i = 0; found && i < g->size; i++) {
+        votes += merge->weights[g->first[i].row] > 0 && match(merge, &g->first[i], found, NULL) == REEF_OK;
+    }
+    return 2 * votes > count_voters(merge) ? found : NULL;
+}
+
+/* Marks files that differ from most in any tensor. */
+static void mark_bad(rfi_merge *merge, const entry *entries, ptrdiff_t count)
+{
+    reef_error reason;
+    for (ptrdiff_t i = 0, next; i < count; i = next) {
+        group g = {&entries[i], 0, PTRDIFF_MAX};
+        for (next = i; next < count && rfi_tensor_compare(entries[next].tensor, entries[i].tensor) == 0; next++) {
+            g.size++;
+        }
+        const entry *right = find_majority(merge, &g);
+        for (ptrdiff_t j = 0; right && j < g.size; j++) {
+            reef_merge_file *fate = &merge->fates[merge->file_of[g.first[j].row]];
+            if (fate->reason != REEF_MERGE_BAD && match(merge, &g.first[j], right, &reason) != REEF_OK) {
+                fate->reason = REEF_MERGE_BAD;
+                memcpy(fate->why, reason.text, sizeof fate->why);
+            }
+        }
+    }
+}
+
+/* Closes the files that were marked; the others remain as rows, and must be most of those that could be read. */
+static reef_status drop_marked(rfi_merge *merge, ptrdiff_t readable, reef_error *error)
+{
+    ptrdiff_t before = merge->rows;
+    merge->rows = 0;
+    for (ptrdiff_t l = 0; l < before; l++) {
+        ptrdiff_t file = merge->file_of[l];
+        if (merge->fates[file].reason == REEF_MERGE_BAD) {
+            rfi_model_close(merge->context, &merge->models[file]);
+            continue;
+        }
+        merge->file_of[merge->rows] = file;
+        merge->weights[merge->rows++] = merge->weights[l];
+    }
+    if (merge->rows == before) {
+        return REEF_OK;
+    }
+    reef_status status = rfi_merge_check_majority(merge, readable, error);
+    if (status == REEF_OK && merge->fates[merge->reference - merge->models].reason == REEF_MERGE_BAD) {
+        merge->reference = model_of(merge, 0);
+    }
+    return status;
+}
+
+/* Again and again, since what was no majority may be one among fewer. */
+static reef_status drop_others(rfi_merge *merge, reef_error *error)
+{
+    const ptrdiff_t readable = merge->rows;
+    ptrdiff_t before = 0;
+    reef_status status = REEF_OK;
+    while (status == REEF_OK && before != merge->rows) {
+        entry *entries = NULL;
+        ptrdiff_t count = 0;
+        before = merge->rows;
+        status = list_entries(merge, &entries, &count, error);
+        if (status == REEF_OK) {
+            mark_bad(merge, entries, count);
+            status = drop_marked(merge, readable, error);
+        }
+        rfi_release(merge->context, entries);
+    }
+    return status;
+}
+
+/* ---- groups ---- */
 
 /* Cuts the entries into groups, checks them and keeps those that count, in order; names of others go to `missed`. */
 static reef_status make_groups(rfi_merge *merge, const entry *entries, ptrdiff_t count, group *groups, ptrdiff_t *kept,
@@ -147,11 +252,15 @@ static reef_status make_groups(rfi_merge *merge, const entry *entries, ptrdiff_t
             g.place = model == merge->reference ? entries[next].tensor - model->tensors : g.place;
             g.size++;
         }
-        if (is_kept(merge, &g)) {
-            reef_status status = check_group(merge, &g, error);
-            if (status != REEF_OK) {
-                return status;
-            }
+        bool keep = is_kept(merge, &g);
+        if (keep && merge->options->drop_bad && merge->options->ignore_missing) {
+            keep = find_majority(merge, &g) != NULL; /* what half of them or fewer say has no majority either */
+        }
+        reef_status status = keep ? check_group(merge, &g, error) : REEF_OK;
+        if (status != REEF_OK) {
+            return status;
+        }
+        if (keep) {
             groups[(*kept)++] = g;
         } else if (others++ < NAMES_SHOWN) {
             missed[others - 1] = entries[i].tensor->name;
@@ -173,9 +282,10 @@ void rfi_merge_note_names(const rfi_merge *merge, const rfi_slice *names, ptrdif
     if (count == 0 || !merge->options->note) {
         return;
     }
-    rfi_append(text, sizeof text, &used, "%td %s left out, because %s files lack %s: ", count,
+    rfi_append(text, sizeof text, &used, "%td %s left out, because %s files lack %s%s: ", count,
                count == 1 ? "tensor was" : "tensors were", merge->options->common ? "some" : "half or more of the",
-               count == 1 ? "it" : "them");
+               count == 1 ? "it" : "them",
+               merge->options->drop_bad && merge->options->ignore_missing ? " or differ in type or shape" : "");
     for (ptrdiff_t i = 0; i < shown; i++) {
         rfi_append(text, sizeof text, &used, "%s'%s'", i ? ", " : "", rfi_shown(names[i], name));
     }
@@ -290,7 +400,10 @@ static void cast(rfi_merge *merge)
 
 reef_status rfi_merge_match(rfi_merge *merge, reef_error *error)
 {
-    reef_status status = merge->allow.missing ? match_groups(merge, error) : match_all(merge, error);
+    reef_status status = merge->allow.tensors ? drop_others(merge, error) : REEF_OK;
+    if (status == REEF_OK) {
+        status = merge->allow.missing ? match_groups(merge, error) : match_all(merge, error);
+    }
     if (status != REEF_OK) {
         return status;
     }

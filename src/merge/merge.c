@@ -98,7 +98,7 @@ static ptrdiff_t count_good(const rfi_merge *merge)
 }
 
 /* What is left must be what most files say: otherwise, say shards of one model in place of many models, nobody knows which are bad. */
-static reef_status check_majority(const rfi_merge *merge, ptrdiff_t readable, reef_error *error)
+reef_status rfi_merge_check_majority(const rfi_merge *merge, ptrdiff_t readable, reef_error *error)
 {
     ptrdiff_t good = count_good(merge);
     ptrdiff_t first = 0;
@@ -133,7 +133,7 @@ static reef_status compare_models(rfi_merge *merge, reef_error *error)
     if (status != REEF_OK) {
         return status;
     }
-    return check_majority(merge, readable, error);
+    return rfi_merge_check_majority(merge, readable, error);
 }
 
 static reef_status list_rows(rfi_merge *merge, reef_error *error)
@@ -441,6 +441,7 @@ reef_status reef_merge_files(reef_context *context, const reef_merge_options *op
     merge.memory_lock = -1;
     (void)pthread_mutex_init(&merge.lock, NULL);
     merge.allow = (rfi_lenience){.types = options->cast != NULL, .missing = options->common || options->ignore_missing};
+    merge.allow.tensors = merge.allow.missing && options->drop_bad;
     (void)(options->cast && rfi_real_type_named(options->cast, &merge.cast));
     status = run(&merge, paths, error);
     if (report) {

@@ -151,6 +151,8 @@ void rfi_merge_tell(rfi_merge *merge);
 
 /* merge.c: REEF_E_ARG if the result would take the place of a file in this model's folder. */
 reef_status rfi_merge_check_result(const rfi_merge *merge, const rfi_model *model, reef_error *error);
+/* merge.c: REEF_E_FORMAT unless the files that are not bad are most of those that could be read. */
+reef_status rfi_merge_check_majority(const rfi_merge *merge, ptrdiff_t readable, reef_error *error);
 /* match.c: fills in result and `of`; and releases them. */
 reef_status rfi_merge_match(rfi_merge *merge, reef_error *error);
 void rfi_merge_unmatch(rfi_merge *merge);

@@ -65,6 +65,7 @@ reef_status rfi_model_confirm(const rfi_model *model, reef_error *error);
 typedef struct rfi_lenience {
     bool types;   /* floating-point numbers of several types */
     bool missing; /* tensors that only some models have */
+    bool tensors; /* all tensors: whoever sets this compares them */
 } rfi_lenience;
 
 /* compare.c: REEF_E_FORMAT with the first difference between two models in format, names, types or shapes. */

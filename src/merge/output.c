@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "io/npy.h"
 #include "io/shards.h"
+#include "io/target.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -18,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOLDER_TRIES = 100, SHARD_NAME = 64 };
+enum { SHARD_NAME = 64 };
 
 /* ---- layout ---- */
 
@@ -166,56 +167,56 @@ static bool is_empty(const char *path)
     return empty;
 }
 
-/* Where the folder will be: links are followed, slashes at the end dropped. */
-static reef_status find_target(rfi_output *out, reef_error *error)
+/* Where the folder will be: links are followed, also one that leads nowhere yet; slashes at the end are dropped. */
+static reef_status find_target(rfi_output *out, rfi_target *target, reef_error *error)
 {
-    struct stat about;
-    char resolved[4096];
-    const char *path = out->path;
-    if (stat(path, &about) == 0) {
-        if (!S_ISDIR(about.st_mode)) {
-            return rfi_fail(error, REEF_E_EXISTS, "%s: is a file; the result is a folder", rfi_path_show(path));
-        }
-        if (!is_empty(path)) {
-            return rfi_fail(error, REEF_E_EXISTS, "%s: is a folder that is not empty; name one that is new or empty",
-                            rfi_path_show(path));
-        }
-        path = strlen(path) < sizeof resolved ? realpath(path, resolved) : NULL;
-        if (!path) {
-            return rfi_fail_errno(error, out->path, "find the folder", errno);
-        }
-    }
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') {
+    char path[RFI_PATH_MAX];
+    size_t length = strlen(out->path);
+    while (length > 1 && out->path[length - 1] == '/') {
         length--;
     }
+    if (length >= sizeof path) {
+        return rfi_fail_errno(error, out->path, "find the folder", ENAMETOOLONG);
+    }
+    memcpy(path, out->path, length);
+    path[length] = '\0';
+    reef_status status = rfi_target_find(path, target, error);
+    if (status != REEF_OK) {
+        return status;
+    }
+    if (target->exists && !S_ISDIR(target->type)) {
+        return rfi_fail(error, REEF_E_EXISTS, "%s: is a file; the result is a folder", rfi_path_show(out->path));
+    }
+    if (target->exists && !is_empty(path)) {
+        return rfi_fail(error, REEF_E_EXISTS, "%s: is a folder that is not empty; name one that is new or empty",
+                        rfi_path_show(out->path));
+    }
+    if (target->exists && !realpath(path, target->path)) {
+        return rfi_fail_errno(error, out->path, "find the folder", errno);
+    }
+    length = strlen(target->path);
     out->target = rfi_allocate(out->context, 2 * length + 64);
     if (!out->target) {
-        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to write it", rfi_path_show(path));
+        return rfi_fail(error, REEF_E_NOMEM, "%s: no memory to write it", rfi_path_show(out->path));
     }
-    memcpy(out->target, path, length);
-    out->target[length] = '\0';
+    memcpy(out->target, target->path, length + 1);
     return REEF_OK;
 }
 
+/* An empty folder that is in the place of the result gives way to it, but its mode and owner stay. */
 static reef_status make_folder(rfi_output *out, reef_error *error)
 {
-    reef_status status = find_target(out, error);
+    rfi_target target;
+    reef_status status = find_target(out, &target, error);
     if (status != REEF_OK) {
         return status;
     }
     char *name = out->target + strlen(out->target) + 1;
-    for (int i = 0; i < FOLDER_TRIES; i++) {
-        (void)snprintf(name, strlen(out->target) + 60, "%s.%ld-%d.tmp", out->target, (long)getpid(), i);
-        if (mkdir(name, 0777) == 0) {
-            out->temporary = name;
-            return REEF_OK;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
+    if (!rfi_target_make_folder(&target, name, strlen(out->target) + 60)) {
+        return rfi_fail_errno(error, out->path, "make a folder beside it", errno);
     }
-    return rfi_fail_errno(error, out->path, "make a folder beside it", errno);
+    out->temporary = name;
+    return REEF_OK;
 }
 
 /* What the files of a folder are called by, after Hugging Face's habit: adapter_model for adapter_model.safetensors and its index. */

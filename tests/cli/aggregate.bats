@@ -78,7 +78,7 @@ five() {
     run -0 "$REEF" aggregate --rule vref --per-tensor --whole-model ?.st -o out.st --threads 2 --memory 1
     [[ "$output" == *"by vref, the model as a whole"* ]]
     run -0 --separate-stderr "$REEF" aggregate --integers trusted --no-trust -w 1,1,1,1,2 ?.st -o out.st
-    [[ "$output" == *"taken from 5.st, the most trusted file"* ]]
+    [[ "$output" == *"taken from 5.st, the first file of the highest weight (trust was not measured); the files differ at 1"* ]]
     [[ "${lines[1]}" == "1.st "*" - "*" - "*"used" ]]
 }
 
@@ -431,6 +431,23 @@ END
     [ "$stderr" = "reef aggregate: nan.npy: holds NaN or Inf, and the policy is nan=error" ]
     run -3 --separate-stderr "$REEF" aggregate 3.npy 2.npy -o out.npy
     [ "$stderr" = "reef aggregate: 2.npy: its array has shape [2]; in 3.npy it has [3]" ]
+}
+
+@test "a name that says another format than the result has is a warning" {
+    five
+    python3 -c 'import sys; [open(f"{n}.npy", "wb").write(b"\x93NUMPY\1\0\x76\0" + b"{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (1,), }".ljust(117) + b"\n" + bytes([0, 0, 128, 63 + n])) for n in (0, 1)]'
+    for pair in "1.st out.npy a.safetensors" "1.st out.npz a.safetensors" "0.npy out.safetensors an.npy"; do
+        read -r model out what <<<"$pair"
+        run -0 --separate-stderr "$REEF" aggregate --json "$model" -o "$out"
+        [ "$stderr" = "reef aggregate: warning: the result is ${what/./ } file, but its name ends with .${out#*.}" ]
+        [[ "$output" == *'"notes": ['*"warning: the result is ${what/./ } file"* ]]
+    done
+    run -0 --separate-stderr "$REEF" aggregate -q 0.npy 1.npy -o fine.npy
+    [ -z "$stderr" ]
+    run -0 --separate-stderr "$REEF" aggregate -q 1.st 5.st -o fine.st
+    [ -z "$stderr" ]
+    run -0 --separate-stderr bash -c '"$REEF" aggregate -q 0.npy 1.npy -o - | wc -c'
+    [ -z "$stderr" ]
 }
 
 @test "pipes and devices are no models, and are not waited for" {

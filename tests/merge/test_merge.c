@@ -878,28 +878,36 @@ static void over_an_input(void **state)
     close_world(&w);
 }
 
-static void failing_allocations(void **state)
+/* Fails one allocation after the other until a merge needs no more of them. */
+static void fail_allocations(const world *w, bool lenient)
 {
-    world w;
     alloc_log log;
-    (void)state;
-    open_world(&w, &counters, 4, 1);
     reef_context *context = alloc_context(&log, 1);
     reef_status status = REEF_E_NOMEM;
+    int before = scratch_count(&w->s);
     int n = 0;
     for (; status != REEF_OK && n < 1000; n++) {
+        const reef_merge_options options = {.rule = "vref", .drop_bad = lenient || n % 2, .ignore_missing = lenient};
         log.total = 0;
         log.fail_at = n;
         int live = log.live;
-        status = reef_merge_files(context, &(reef_merge_options){.rule = "vref", .drop_bad = n % 2}, w.list, 4, w.out,
-                                  NULL, NULL);
+        status = reef_merge_files(context, &options, w->list, 4, w->out, NULL, NULL);
         CHECK(status == REEF_OK || status == REEF_E_NOMEM, "allocation %d: status %d", n, (int)status);
         assert_int_equal(log.live, live);
-        assert_int_equal(scratch_count(&w.s), status == REEF_OK ? 5 : 4);
+        assert_int_equal(scratch_count(&w->s), status == REEF_OK ? 5 : before);
     }
     assert_true(n > 15);
     reef_context_destroy(&context);
     assert_false(log.broken);
+}
+
+static void failing_allocations(void **state)
+{
+    world w;
+    (void)state;
+    open_world(&w, &counters, 4, 1);
+    fail_allocations(&w, false);
+    fail_allocations(&w, true);
     close_world(&w);
 }
 

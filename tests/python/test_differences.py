@@ -146,6 +146,61 @@ def test_shapes_still_have_to_agree(command, tmp_path, models):
         assert done.returncode == 0 and "left out: " in done.stdout
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5, 6], [6, 0, 1, 2, 3, 4, 5], [0, 6, 5, 4, 3, 2, 1]])
+@pytest.mark.parametrize("option", ["--common", "--ignore-missing"])
+def test_a_bad_shape_where_others_lack_the_tensor(command, tmp_path, order, option):
+    """Whoever comes first, even a file that lacks the tensor in question or the malicious one, the shape is what most files say."""
+    rng = np.random.default_rng(4)
+    models = [{"b": rng.normal(size=5).astype("f4"), "w": rng.normal(size=(4, 3)).astype("f4")} for _ in range(7)]
+    models[0].pop("b")
+    good = write(tmp_path, models)[:6]
+    models[6]["b"] = np.zeros(6, "f4")
+    paths = write(tmp_path, models)
+    assert merge(command, "-q", option, *good, "-o", tmp_path / "want").returncode == 0
+    done = merge(command, option, "--json", "--drop-bad", *(paths[i] for i in order), "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    fates = {file["path"]: file["fate"] for file in json.loads(done.stdout)["files"]}
+    if option == "--common":  # the tensor is in no result, so nobody can do harm with it; but most say what it is
+        assert "b" not in load(tmp_path / "out")
+    assert [fates[str(path)] for path in paths] == ["used"] * 6 + ["bad file"]
+    assert {name: entry[:2] for name, entry in load(tmp_path / "out").items()} == {
+        name: entry[:2] for name, entry in load(tmp_path / "want").items()}
+    same = merge(command, "-q", option, *(paths[i] for i in order if i < 6), "-o", tmp_path / "want")
+    assert same.returncode == 0 and load(tmp_path / "out") == load(tmp_path / "want")
+    done = merge(command, option, *paths, "-o", tmp_path / "out")
+    assert done.returncode == (3 if option == "--ignore-missing" else 0)
+
+
+def test_a_shape_that_no_majority_has(command, tmp_path):
+    """Three of seven files say one thing of a tensor, one another, and three lack it: it is left out, and no file is to blame."""
+    models = [{"w": np.full(3, i, "f4")} for i in range(7)]
+    for i in range(1, 5):
+        models[i]["b"] = np.zeros(5 + (i == 1), "f4")
+    for order in [[0, 1, 2, 3, 4, 5, 6], [1, 0, 2, 3, 4, 5, 6], [4, 3, 2, 1, 0, 6, 5]]:
+        paths = write(tmp_path, [models[i] for i in order])
+        for option in ["--common", "--ignore-missing"]:
+            done = merge(command, option, "--drop-bad", *paths, "-o", tmp_path / "out")
+            assert done.returncode == 0 and "1 tensor was left out, because" in done.stderr and "bad file" not in done.stdout
+            assert ("lack it or differ in type or shape: 'b'" in done.stderr) == (option == "--ignore-missing")
+            assert list(load(tmp_path / "out")) == ["w"]
+
+
+def test_a_tensor_that_nobody_has_numbers_of_is_named(command, tmp_path):
+    models = [{"w": np.full(3, i, "f4"), **({"b": np.full(2, np.nan, "f4")} if i < 3 else {})} for i in range(5)]
+    for policy in ["drop-row", "drop-coordinate"]:
+        done = merge(command, "--ignore-missing", "--nan", policy, *write(tmp_path, models), "-o", tmp_path / "out")
+        assert done.returncode == 1 and done.stderr.startswith("reef aggregate: tensor 'b': no"), done.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_nobody_is_right_about_everything(command, tmp_path):
+    models = [{name: np.zeros(3 + (i == j), "f4") for j, name in enumerate("abc")} for i in range(3)]
+    models[0]["d"] = np.zeros(1, "f4")
+    done = merge(command, "--ignore-missing", "--drop-bad", *write(tmp_path, models), "-o", tmp_path / "out")
+    assert done.returncode == 3 and "only 0 of 3 files belong together; the first that does not: " in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_nothing_in_common(command, tmp_path):
     paths = write(tmp_path, [{"a": np.ones(2, "f4")}, {"b": np.ones(2, "f4")}])
     for option, where in [("--common", "all files"), ("--ignore-missing", "more than half of the files")]:

@@ -296,12 +296,29 @@ def test_what_is_refused(command, sites):
 
 
 def test_a_link_stays_no_trap(command, sites):
-    """An empty folder is taken, and so is one behind a link."""
+    """An empty folder is taken, and so is one behind a link, whether it is there or not."""
     (sites / "place").mkdir()
     (sites / "link").symlink_to("place")
     done = merge(command, "-q", sites / "site0", sites / "site1", "-o", sites / "link")
     assert done.returncode == 0, done.stderr
     assert (sites / "link").is_symlink() and (sites / "place" / INDEX).exists()
+    (sites / "early").symlink_to("later")
+    done = merge(command, "-q", sites / "site0", sites / "site1", "-o", f"{sites / 'early'}/")
+    assert done.returncode == 0, done.stderr
+    assert (sites / "early").is_symlink() and (sites / "later" / INDEX).exists() and not list(sites.glob("*.tmp"))
+    done = merge(command, "-q", sites / "site0", sites / "site1", "-o", f"{sites / 'later' / INDEX}/")
+    assert done.returncode == 1 and "is a file; the result is a folder" in done.stderr
+
+
+def test_an_empty_folder_keeps_its_mode(command, sites):
+    """Whoever made it for this result has decided who may look into it."""
+    for mode in [0o700, 0o2770, 0o755]:
+        place = sites / f"place{mode:o}"
+        place.mkdir()
+        place.chmod(mode)
+        done = merge(command, "-q", sites / "site0", sites / "site1", "-o", place)
+        assert done.returncode == 0, done.stderr
+        assert (place / INDEX).exists() and place.stat().st_mode & 0o7777 == mode
 
 
 def test_safetensors_package_loads_it(command, sites):

@@ -154,6 +154,14 @@ def begin(command, folder, out, until):
     return process, paths
 
 
+def test_models_of_integers_leave_no_memory(command, tmp_path):
+    paths = [tmp_path / f"{name}.safetensors" for name in HONEST[:3]]
+    for path in paths:
+        save(path, {"steps": np.array([7])})
+    done = run(command, "--rule", "mref", "--state", tmp_path / "memory.bin", *paths, "-o", tmp_path / "merged.safetensors")
+    assert done.returncode == 0 and "no memory is written" in done.stderr and not (tmp_path / "memory.bin").exists()
+
+
 def test_one_merge_at_a_time_has_a_memory(command, tmp_path):
     memory, out = tmp_path / "memory.bin", tmp_path / "out"
 
