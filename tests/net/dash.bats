@@ -15,6 +15,7 @@ browse() { PYTHONDONTWRITEBYTECODE=1 timeout 300 /usr/bin/python3 "$BATS_TEST_DI
 @test "dash: the graph is drawn, colours follow an attack, a late page has it all" { browse attack; }
 @test "dash: click, keyboard, list, filter" { browse click; }
 @test "dash: names of 200 agents can be read" { browse names; }
+@test "dash: long names and long numbers, on a phone, too" { browse long; }
 @test "dash: malicious agents unknown, empty page, lost connection" { browse unknown; }
 @test "dash: another run at the port of the one before" { browse restart; }
 @test "dash: replay" { browse replay; }
