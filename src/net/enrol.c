@@ -72,6 +72,7 @@ static reef_status check_after(const rfi_runfile *run, const char *after, int64_
 
 /* Which epoch is signed. */
 typedef struct succession {
+    const char *draft; /* its path */
     const char *after; /* the run file before; NULL: this is the first */
     int64_t current;
 } succession;
@@ -88,6 +89,20 @@ static reef_status check_epoch(const rfi_runfile *run, const succession *of, ree
                      "the first file of a run has epoch: 1 and from: 0; later ones are signed with --after OLD.yaml");
 }
 
+/* Once it is signed everybody gets it: what agents and brokers would refuse is refused here. */
+static reef_status check_run(const rfi_runfile *run, const succession *of, reef_error *error)
+{
+    rfi_roster roster;
+    reef_status status = check_epoch(run, of, error);
+    if (status == REEF_OK) {
+        status = rfi_roster_create(NULL, run, &roster, error);
+    }
+    if (status == REEF_OK) {
+        rfi_roster_free(&roster);
+    }
+    return status;
+}
+
 /* The draft and its signature as one text, which must read as a run file. */
 static reef_status write_signed(const rfi_file *draft, const rfi_keys *coordinator, const succession *of,
                                 const char *to, reef_error *error)
@@ -96,7 +111,7 @@ static reef_status write_signed(const rfi_file *draft, const rfi_keys *coordinat
     rfi_runfile run;
     bool ended = draft->size > 0 && draft->bytes[draft->size - 1] == '\n';
     if (!ended || draft->size > RFI_RUNFILE_MAX - RFI_SIGNED_SIZE) {
-        return rfi_fail(error, REEF_E_FORMAT, "the draft %s",
+        return rfi_fail(error, REEF_E_FORMAT, "%s %s", rfi_path_show(of->draft),
                         ended ? "exceeds 256 KiB" : "is empty, or its last line does not end");
     }
     size_t length = rfi_runfile_sign(draft->bytes, draft->size, coordinator, line);
@@ -106,9 +121,9 @@ static reef_status write_signed(const rfi_file *draft, const rfi_keys *coordinat
     }
     memcpy(whole, draft->bytes, draft->size);
     memcpy(whole + draft->size, line, length);
-    reef_status status = rfi_runfile_read(NULL, whole, draft->size + length, "the draft", &run, error);
+    reef_status status = rfi_runfile_read(NULL, whole, draft->size + length, rfi_path_show(of->draft), &run, error);
     if (status == REEF_OK) {
-        status = check_epoch(&run, of, error);
+        status = check_run(&run, of, error);
         rfi_runfile_free(&run);
     }
     if (status == REEF_OK) {
@@ -137,7 +152,7 @@ reef_status reef_net_sign_after(const char *draft, const char *key, const char *
     }
     status = rfi_secret_read(key, &secret, error);
     if (status == REEF_OK) {
-        status = write_signed(&file, &secret.identity, &(succession){after, current}, to, error);
+        status = write_signed(&file, &secret.identity, &(succession){draft, after, current}, to, error);
     }
     rfi_wipe(&secret, sizeof secret);
     rfi_file_free(NULL, &file);
