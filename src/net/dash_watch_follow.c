@@ -246,6 +246,12 @@ static reef_status read_files(rfi_watch *w, const rfi_watch_setup *s, rfi_runfil
     if (status == REEF_OK) {
         status = rfi_secret_read(s->key, &w->secret, error);
     }
+    ptrdiff_t agent = status == REEF_OK ? rfi_runfile_find(file, w->secret.identity.public_key) : -1;
+    if (agent >= 0) { /* it cannot be listed as an observer, too */
+        status = rfi_fail(error, REEF_E_ARG,
+                          "%.100s is the key of agent %s; an observer needs one of its own: `reef keys new watcher`",
+                          s->key, file->participants[agent].name);
+    }
     if (status == REEF_OK && !is_observer(w, file)) {
         char login[RFI_KEY_TEXT];
         rfi_key_print(login, RFI_LETTER_LOGIN, w->secret.login.public_key);

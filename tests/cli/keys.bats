@@ -68,6 +68,10 @@ draft() {
     run -3 "$REEF" check changed.yaml
     [[ "$output" == *"changed after it was signed"* ]]
     run -2 "$REEF" check run.yaml --set rule=mean
+    for command in run swarm; do
+        run -2 "$REEF" $command run.yaml
+        [[ "$output" == *"this is no experiment, but a run file of agents on a network"* ]]
+    done
     run -3 "$REEF" check draft.yaml
     [[ "$output" == *"not a signed run file"*"\`reef keys sign\` signs a draft"* ]]
     { cat run.yaml; printf '%0.s# padding\n' {1..30000}; } >long.yaml

@@ -41,3 +41,20 @@ browse() { PYTHONDONTWRITEBYTECODE=1 timeout 300 /usr/bin/python3 "$BATS_TEST_DI
     [[ "$output" == *"bad.jsonl: not a recorded run"* ]]
     run -2 "$REEF" dash --replay bad.jsonl --port 99999
 }
+
+@test "dash: who is no observer is told what to do" {
+    cd "$BATS_TEST_TMPDIR"
+    {
+        "$REEF" keys new boss >/dev/null
+        printf '%s\n' "reef: 1" "run: trial" "id: 00112233445566778899aabbccddeeff" "coordinator: $("$REEF" keys show boss.key | cut -d' ' -f1)" "agents:"
+        for name in ann bob cid; do echo "  $("$REEF" keys new $name)"; done
+        printf '%s\n' "graph: complete" "rule: ref" "model: {count: 3}" 'brokers: ["nats://127.0.0.1:1"]'
+    } >draft.yaml 2>/dev/null
+    "$REEF" keys sign draft.yaml --key boss.key -o run.yaml
+    run -2 "$REEF" dash run.yaml
+    [[ "$output" == *"--key FILE is missing"*"--replay"* ]]
+    run -2 "$REEF" dash run.yaml --key bob.key
+    [ "$output" = "reef dash: bob.key is the key of agent bob; an observer needs one of its own: \`reef keys new watcher\`" ]
+    run -2 "$REEF" dash run.yaml --key boss.key
+    [[ "$output" == *"its coordinator must add \`observers: {NAME: \"$("$REEF" keys show boss.key | cut -d' ' -f2)\"}\`"* ]]
+}
