@@ -109,25 +109,29 @@ static reef_status write_signed(const rfi_file *draft, const rfi_keys *coordinat
 {
     char line[RFI_SIGNED_SIZE];
     rfi_runfile run;
-    bool ended = draft->size > 0 && draft->bytes[draft->size - 1] == '\n';
-    if (!ended || draft->size > RFI_RUNFILE_MAX - RFI_SIGNED_SIZE) {
+    size_t size = draft->size;
+    if (size == 0 || size > RFI_RUNFILE_MAX - RFI_SIGNED_SIZE - 1) {
         return rfi_fail(error, REEF_E_FORMAT, "%s %s", rfi_path_show(of->draft),
-                        ended ? "exceeds 256 KiB" : "is empty, or its last line does not end");
+                        size > 0 ? "exceeds 256 KiB" : "is empty");
     }
-    size_t length = rfi_runfile_sign(draft->bytes, draft->size, coordinator, line);
-    char *whole = rfi_allocate(NULL, draft->size + length);
+    char *whole = rfi_allocate(NULL, size + 1 + RFI_SIGNED_SIZE);
     if (!whole) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a run file");
     }
-    memcpy(whole, draft->bytes, draft->size);
-    memcpy(whole + draft->size, line, length);
-    reef_status status = rfi_runfile_read(NULL, whole, draft->size + length, rfi_path_show(of->draft), &run, error);
+    memcpy(whole, draft->bytes, size);
+    if (whole[size - 1] != '\n') { /* as some editors leave it */
+        whole[size++] = '\n';
+    }
+    size_t length = rfi_runfile_sign(whole, size, coordinator, line);
+    memcpy(whole + size, line, length);
+    size += length;
+    reef_status status = rfi_runfile_read(NULL, whole, size, rfi_path_show(of->draft), &run, error);
     if (status == REEF_OK) {
         status = check_run(&run, of, error);
         rfi_runfile_free(&run);
     }
     if (status == REEF_OK) {
-        status = rfi_file_write(NULL, to, &(rfi_piece){whole, draft->size + length}, 1, error);
+        status = rfi_file_write(NULL, to, &(rfi_piece){whole, size}, 1, error);
     }
     rfi_release(NULL, whole);
     return status;

@@ -96,6 +96,19 @@ draft() {
     [[ "$output" == *"another key than that of its coordinator"* ]]
 }
 
+@test "a draft whose last line has no end is signed, an empty one is not" {
+    draft "malicious: 0.25"
+    head -c -1 draft.yaml >short.yaml
+    run -0 "$REEF" keys sign short.yaml --key boss.key -o run.yaml
+    "$REEF" keys sign draft.yaml --key boss.key -o same.yaml
+    cmp run.yaml same.yaml
+    run -0 "$REEF" check run.yaml
+    : >empty.yaml
+    run -3 "$REEF" keys sign empty.yaml --key boss.key -o no.yaml
+    [ "$output" = "reef keys: empty.yaml is empty" ]
+    [ ! -e no.yaml ]
+}
+
 @test "what agents would refuse is not signed, and the message names the draft" {
     draft
     mistake() { # mistake STATUS SED-COMMAND WORDS
