@@ -146,7 +146,7 @@ const command command_agent = {
     "resumes after a restart.\n",
     OPTIONS(options),
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a malformed file, 4 the key is used by another\n"
-    "process, 5 a file cannot be read or written.\n",
+    "process, or all brokers refuse it, 5 a file cannot be read or written.\n",
     VALUE_FILE,
     NULL,
     run_agent,

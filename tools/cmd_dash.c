@@ -59,7 +59,9 @@ static int run_dash(int argc, char **argv)
         return bad_usage(&command_dash, "one run file is expected, or --replay FILE", NULL);
     }
     if (argc == 2 && !o.key) {
-        return bad_usage(&command_dash, "--key FILE is missing: the key of an observer of the run", NULL);
+        return bad_usage(&command_dash,
+                         "--key FILE is missing: the key of an observer of the run (a recorded run needs --replay)",
+                         NULL);
     }
     if (argc == 1 && (o.key || o.record)) {
         return bad_usage(&command_dash, "--key and --record go with a run file, not with --replay", NULL);

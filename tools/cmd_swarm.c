@@ -243,6 +243,12 @@ static int run_swarm(int argc, char **argv)
     if (argc != 2) {
         return bad_usage(&command_swarm, "one experiment is expected", NULL);
     }
+    if (a.swarm.two_faced != 0 && a.swarm.brokers < 2) {
+        return bad_usage(&command_swarm, "--two-faced needs two brokers, one for each face: add --brokers 2", NULL);
+    }
+    if (a.swarm.dash_port && !a.swarm.dash) {
+        return bad_usage(&command_swarm, "--port is the live page's: add --dash", NULL);
+    }
     if (plugins_at(0)) {
         return bad_usage(&command_swarm, "plug-ins cannot be used in a swarm yet:", plugins_at(0));
     }

@@ -194,6 +194,9 @@ REEF_API int64_t reef_agent_round(reef_agent *agent);
  * already started, and its model, made from those of the neighbours, is in `model`. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_join(reef_agent *agent, double seconds, void *model, int *ready,
                                                      int *joined, reef_error *error);
+/* Why the agent has not begun, for people: the error of its first broker, which takes up to 2 s to find, or what it lacks of its neighbours.
+ * "": it has begun. */
+REEF_API void reef_agent_waits_for(reef_agent *agent, char *text, size_t size);
 /* Passes the agent its own model (copied) and returns. A failure of the agent, for instance of its disk or its key, is reported here or by wait.
  * REEF_E_ORDER: the result of the previous exchange has not been fetched. */
 REEF_API REEF_MUST_CHECK reef_status reef_agent_begin(reef_agent *agent, const void *model, reef_error *error);

@@ -147,6 +147,8 @@ void rfi_tell(rfi_agent *agent, double now, bool last);
 void rfi_tell_refusals(const rfi_agent *agent, const rfi_peer *peer, rfi_cause cause, uint64_t count);
 /* The present figures, as STATUS has them. */
 void rfi_tell_status(rfi_agent *agent, rfi_status *status);
+/* What an agent waits for that cannot begin although its broker can be reached. */
+const char *rfi_agent_lacks(double heard, double above);
 /* Logs what an agent waits for that cannot begin: the error of the broker `by`, which takes up to 2 s to find, or neighbours, of which more
  * than the weight `above` is wanted. */
 void rfi_agent_explain(const rfi_log *log, const char *name, const rfi_nats_operator *by, double heard, double above);

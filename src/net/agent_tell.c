@@ -203,6 +203,12 @@ void rfi_tell_refusals(const rfi_agent *a, const rfi_peer *peer, rfi_cause cause
             RFI_LOG_TEXT("cause", rfi_cause_text(cause)), RFI_LOG_NUMBER("count", count));
 }
 
+const char *rfi_agent_lacks(double heard, double above)
+{
+    return heard > above ? "enough neighbours are heard from, but not enough of their models have come"
+                         : "too few neighbours are heard from";
+}
+
 /* A connection is tried for the sake of its error: the one that is made again and again does not tell. */
 void rfi_agent_explain(const rfi_log *log, const char *name, const rfi_nats_operator *by, double heard, double above)
 {
@@ -211,7 +217,7 @@ void rfi_agent_explain(const rfi_log *log, const char *name, const rfi_nats_oper
         RFI_LOG(log, REEF_LOG_WARNING, "waiting", RFI_LOG_TEXT("agent", name), RFI_LOG_TEXT("why", why.text));
     } else {
         RFI_LOG(log, REEF_LOG_INFO, "waiting", RFI_LOG_TEXT("agent", name),
-                RFI_LOG_TEXT("why", "too few neighbours are heard from"), RFI_LOG_NUMBER("weight", heard),
+                RFI_LOG_TEXT("why", rfi_agent_lacks(heard, above)), RFI_LOG_NUMBER("weight", heard),
                 RFI_LOG_NUMBER("above", above));
     }
 }

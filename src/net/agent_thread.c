@@ -327,21 +327,48 @@ reef_status reef_agent_join(reef_agent *a, double seconds, void *model, int *rea
     return leave(a, error);
 }
 
-void rfi_agent_tell_waiting(reef_agent *a, const char *authority)
-{
+/* What an agent that has not begun has. */
+typedef struct waiting {
     char name[RFI_NAME_SIZE];
-    char url[256];
+    char url[256]; /* of the first broker */
+    double heard, above;
+} waiting;
+
+static bool look_waiting(reef_agent *a, waiting *w)
+{
     (void)pthread_mutex_lock(&a->lock);
     const rfi_runfile *file = &a->core.file; /* which a thread may exchange for the next one */
     bool waits = a->status == REEF_OK && !a->ready && a->core.node;
-    double heard = waits ? rfi_window_heard(rfi_node_window(a->core.node)) : 0;
-    double above = 2 * file->terms.malicious;
-    (void)snprintf(name, sizeof name, "%s", file->participants[a->core.place].name);
-    (void)snprintf(url, sizeof url, "%s", file->broker[0]);
+    w->heard = waits ? rfi_window_heard(rfi_node_window(a->core.node)) : 0;
+    w->above = 2 * file->terms.malicious;
+    (void)snprintf(w->name, sizeof w->name, "%s", file->participants[a->core.place].name);
+    (void)snprintf(w->url, sizeof w->url, "%s", file->broker[0]);
     (void)pthread_mutex_unlock(&a->lock);
-    if (waits) {
-        const rfi_nats_operator by = {.url = url, .login = &a->core.secret.login, .authority = authority};
-        rfi_agent_explain(&a->core.log, name, &by, heard, above);
+    return waits;
+}
+
+void rfi_agent_tell_waiting(reef_agent *a, const char *authority)
+{
+    waiting w;
+    if (look_waiting(a, &w)) {
+        const rfi_nats_operator by = {.url = w.url, .login = &a->core.secret.login, .authority = authority};
+        rfi_agent_explain(&a->core.log, w.name, &by, w.heard, w.above);
+    }
+}
+
+void reef_agent_waits_for(reef_agent *a, char *text, size_t size)
+{
+    waiting w;
+    reef_error why = {REEF_OK, ""};
+    bool waits = look_waiting(a, &w);
+    const rfi_nats_operator by = {.url = w.url, .login = &a->core.secret.login};
+    if (!waits) {
+        (void)snprintf(text, size, "%s", "");
+    } else if (rfi_nats_try(&by, &why) != REEF_OK) {
+        (void)snprintf(text, size, "%s", why.text);
+    } else {
+        (void)snprintf(text, size, "%s: weight %.3g, of more than %.3g", rfi_agent_lacks(w.heard, w.above), w.heard,
+                       w.above);
     }
 }
 

@@ -46,7 +46,8 @@ typedef struct broker {
     char credentials[RFI_PATH_SIZE];
     rfi_hub hub; /* ...and its hub */
     rfi_hub_watch watch;
-    pid_t child; /* 0: none */
+    pid_t child;     /* 0: none */
+    off_t log_start; /* of the server's log: where the lines of the latest start begin */
 } broker;
 
 static void pause_briefly(void)
@@ -64,6 +65,7 @@ static bool must_stop(const broker *b)
 static reef_status start_server(broker *b, reef_error *error)
 {
     pid_t parent = getpid();
+    b->log_start = rfi_broker_log_size(b->options->store);
     b->child = fork();
     if (b->child < 0) {
         b->child = 0;
@@ -146,7 +148,7 @@ static reef_status make_streams(broker *b, reef_error *error)
     const rfi_nats_operator by = {.url = b->url, .login = &b->login, .authority = b->options->authority};
     for (int i = 0; i < PAUSES && status == REEF_E_ENGINE && !must_stop(b); i++) {
         if (!is_running(b)) {
-            return rfi_broker_ended("has ended", b->options->store, error);
+            return rfi_broker_ended("has ended", b->options->store, b->log_start, error);
         }
         pause_briefly();
         status = b->options->hub ? rfi_nats_try(&by, error) : rfi_nats_make_streams(&by, next_stream, b, error);
@@ -277,7 +279,10 @@ static reef_status prepare(broker *b, reef_error *error)
 {
     unsigned char seed[RFI_KEY_BYTES];
     const char *scheme = b->options->certificate ? "tls" : "nats";
-    reef_status status = load_file(b, error);
+    reef_status status = rfi_broker_check(b->options, error);
+    if (status == REEF_OK) {
+        status = load_file(b, error);
+    }
     if (status != REEF_OK) {
         return status;
     }
@@ -443,7 +448,7 @@ static reef_status supervise(broker *b, reef_error *error)
         quick = rfi_now() - last < 10 ? quick + 1 : 0;
         last = rfi_now();
         if (quick > TRIES) {
-            return rfi_broker_ended("ends again and again", b->options->store, error);
+            return rfi_broker_ended("ends again and again", b->options->store, b->log_start, error);
         }
         reef_status status = start_server(b, error);
         if (status == REEF_OK) {

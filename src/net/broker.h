@@ -7,10 +7,19 @@
 #include "net/log.h"
 #include "net/roster.h"
 
+#include <reef/net.h>
+
+#include <sys/types.h>
+
 /* The path of nats-server; false: there is none. */
 bool rfi_broker_find(char *path, size_t size);
-/* "nats-server has ended: ...", with the last error in the log of its store. */
-reef_status rfi_broker_ended(const char *how, const char *store, reef_error *error);
+/* Addresses and files of TLS, of which nats-server would complain in its own words, at every start. */
+reef_status rfi_broker_check(const reef_broker_options *options, reef_error *error);
+/* Bytes in the log of the server, 0 if there is none. */
+off_t rfi_broker_log_size(const char *store);
+/* "nats-server has ended: ...", with the last error in the log of its store behind the first `from` bytes: what it said before it was started
+ * the last time explains nothing. */
+reef_status rfi_broker_ended(const char *how, const char *store, off_t from, reef_error *error);
 
 /* What a leaf needs to know of the broker that it is a leaf of. */
 typedef struct rfi_hub {

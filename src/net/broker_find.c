@@ -1,10 +1,13 @@
-/* Where the server is, which version it has, and why it has ended. */
+/* Where the server is, which version it has, whether it can be started as is wanted, and why it has ended. */
 #include "net/broker.h"
 
 #include "base/error.h"
+#include "io/file.h"
+#include "net/runfile_text.h"
 
 #include <reef/net.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,12 +76,49 @@ static bool ask_version(const char *path, int *major, int *minor)
     return true;
 }
 
-reef_status rfi_broker_ended(const char *how, const char *store, reef_error *error)
+reef_status rfi_broker_check(const reef_broker_options *o, reef_error *error)
+{
+    const char *const addresses[] = {o->listen, o->leaves};
+    const char *const files[] = {o->certificate, o->private_key, o->authority};
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+        if (addresses[i] && !rfi_has_port(addresses[i])) {
+            return rfi_fail(error, REEF_E_ARG,
+                            "'%.200s' is no address to listen on: HOST:PORT, with a port from 1 to 65535",
+                            addresses[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && !o->print; i++) {
+        if (files[i] && access(files[i], R_OK) != 0) {
+            return rfi_fail(error, REEF_E_FILE, "%s: %s", rfi_path_show(files[i]), strerror(errno));
+        }
+    }
+    return REEF_OK;
+}
+
+static FILE *open_log(const char *store)
 {
     enum { LONGEST = 4096 };
     char path[LONGEST];
+    return snprintf(path, sizeof path, "%s/server.log", store) < (int)sizeof path ? fopen(path, "re") : NULL;
+}
+
+off_t rfi_broker_log_size(const char *store)
+{
+    FILE *log = open_log(store);
+    off_t size = log && fseeko(log, 0, SEEK_END) == 0 ? ftello(log) : 0;
+    if (log) {
+        (void)fclose(log);
+    }
+    return size > 0 ? size : 0;
+}
+
+reef_status rfi_broker_ended(const char *how, const char *store, off_t from, reef_error *error)
+{
     char why[200] = "";
-    FILE *log = snprintf(path, sizeof path, "%s/server.log", store) < (int)sizeof path ? fopen(path, "re") : NULL;
+    FILE *log = open_log(store);
+    if (log && rfi_broker_log_size(store) >= from) { /* else it has begun anew */
+        (void)fseeko(log, from, SEEK_SET);
+    }
     for (char line[512]; log && fgets(line, sizeof line, log);) {
         const char *fatal = strstr(line, "[FTL] ");
         const char *error_line = fatal ? fatal : strstr(line, "[ERR] ");
@@ -90,7 +130,11 @@ reef_status rfi_broker_ended(const char *how, const char *store, reef_error *err
     if (log) {
         (void)fclose(log);
     }
-    return rfi_fail(error, REEF_E_ENGINE, "nats-server %s%s; its log is %.200s/server.log", how, why, store);
+    return why[0]
+               ? rfi_fail(error, REEF_E_ENGINE, "nats-server %s%s; its log is %.200s/server.log", how, why, store)
+               : rfi_fail(error, REEF_E_ENGINE,
+                          "nats-server %s without an error in its log, %.200s/server.log; what it has printed is above",
+                          how, store);
 }
 
 bool reef_net_server(char *path, size_t size, int *major, int *minor)

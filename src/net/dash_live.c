@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -69,10 +70,32 @@ reef_status rfi_live_close(rfi_live *live, reef_error *error)
                   : REEF_OK;
 }
 
+/* Nothing is there to be seen: says why, on the page, too, after 3 s and then once a minute. */
+static void explain_silence(const rfi_live *live, const reef_dash_options *o, double *at)
+{
+    reef_error why = {REEF_OK, ""};
+    char line[sizeof why.text + 16];
+    double time = rfi_watch_time(live->watch);
+    if (time < *at) {
+        return;
+    }
+    if (!rfi_watch_silent(live->watch, &why)) {
+        *at = HUGE_VAL;
+        return;
+    }
+    *at = time + 60;
+    rfi_dash_put_event(live->dash, time, "waiting", -1, -1, why.text);
+    (void)snprintf(line, sizeof line, "waiting: %s", why.text);
+    if (o->tell) {
+        o->tell(o->user, line);
+    }
+}
+
 reef_status rfi_dash_live(const reef_dash_options *o, reef_error *error)
 {
     rfi_live live;
     char line[120];
+    double explain_at = 3;
     const rfi_live_setup setup = {
         .watch = {.run_file = o->run_file, .key = o->key, .coordinator = o->coordinator, .authority = o->authority},
         .serve = true,
@@ -89,6 +112,7 @@ reef_status rfi_dash_live(const reef_dash_options *o, reef_error *error)
     while (status == REEF_OK && (!o->stop || !*o->stop)) {
         (void)nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
         rfi_live_tend(&live);
+        explain_silence(&live, o, &explain_at);
         if (rfi_watch_refused(live.watch)) {
             status = rfi_fail(error, REEF_E_ORDER,
                               "every broker refuses this observer's login: do they work by a run file that lists it?");

@@ -24,6 +24,8 @@ void rfi_watch_tend(rfi_watch *watch);
 double rfi_watch_time(const rfi_watch *watch);
 /* All brokers refuse the observer's login. */
 bool rfi_watch_refused(rfi_watch *watch);
+/* Whether no agent has been heard yet, and why that may be: the error of a broker, which takes up to 2 s each to find. */
+bool rfi_watch_silent(rfi_watch *watch, reef_error *why);
 /* Accepts NULL, sets the pointer to NULL. */
 void rfi_watch_close(rfi_watch **watch);
 

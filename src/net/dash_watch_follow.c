@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +247,12 @@ static reef_status read_files(rfi_watch *w, const rfi_watch_setup *s, rfi_runfil
     if (status == REEF_OK) {
         status = rfi_secret_read(s->key, &w->secret, error);
     }
+    ptrdiff_t agent = status == REEF_OK ? rfi_runfile_find(file, w->secret.identity.public_key) : -1;
+    if (agent >= 0) { /* it cannot be listed as an observer, too */
+        status = rfi_fail(error, REEF_E_ARG,
+                          "%.100s is the key of agent %s; an observer needs one of its own: `reef keys new watcher`",
+                          s->key, file->participants[agent].name);
+    }
     if (status == REEF_OK && !is_observer(w, file)) {
         char login[RFI_KEY_TEXT];
         rfi_key_print(login, RFI_LETTER_LOGIN, w->secret.login.public_key);
@@ -305,6 +312,27 @@ bool rfi_watch_refused(rfi_watch *w)
         all = all && rfi_nats_ear_refused(w->ear[i].ear);
     }
     return all;
+}
+
+bool rfi_watch_silent(rfi_watch *w, reef_error *why)
+{
+    bool heard = false;
+    (void)pthread_mutex_lock(&w->lock);
+    for (ptrdiff_t k = 0; k < w->view->file.agents; k++) {
+        heard = heard || isfinite(w->view->sights[k].heard);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    reef_status status = REEF_OK;
+    for (ptrdiff_t i = 0; !heard && status == REEF_OK && i < w->ears; i++) {
+        const rfi_nats_operator by = {w->ear[i].url, &w->secret.login, w->authority};
+        status = rfi_nats_try(&by, why);
+    }
+    if (!heard && status == REEF_OK) {
+        (void)rfi_fail(
+            why, REEF_E_ENGINE,
+            "no agent reports: do they run, by a run file that lists this observer?"); /* the broker is there */
+    }
+    return !heard;
 }
 
 void rfi_watch_close(rfi_watch **watch)

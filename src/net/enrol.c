@@ -72,6 +72,7 @@ static reef_status check_after(const rfi_runfile *run, const char *after, int64_
 
 /* Which epoch is signed. */
 typedef struct succession {
+    const char *draft; /* its path */
     const char *after; /* the run file before; NULL: this is the first */
     int64_t current;
 } succession;
@@ -88,31 +89,49 @@ static reef_status check_epoch(const rfi_runfile *run, const succession *of, ree
                      "the first file of a run has epoch: 1 and from: 0; later ones are signed with --after OLD.yaml");
 }
 
+/* Once it is signed everybody gets it: what agents and brokers would refuse is refused here. */
+static reef_status check_run(const rfi_runfile *run, const succession *of, reef_error *error)
+{
+    rfi_roster roster;
+    reef_status status = check_epoch(run, of, error);
+    if (status == REEF_OK) {
+        status = rfi_roster_create(NULL, run, &roster, error);
+    }
+    if (status == REEF_OK) {
+        rfi_roster_free(&roster);
+    }
+    return status;
+}
+
 /* The draft and its signature as one text, which must read as a run file. */
 static reef_status write_signed(const rfi_file *draft, const rfi_keys *coordinator, const succession *of,
                                 const char *to, reef_error *error)
 {
     char line[RFI_SIGNED_SIZE];
     rfi_runfile run;
-    bool ended = draft->size > 0 && draft->bytes[draft->size - 1] == '\n';
-    if (!ended || draft->size > RFI_RUNFILE_MAX - RFI_SIGNED_SIZE) {
-        return rfi_fail(error, REEF_E_FORMAT, "the draft %s",
-                        ended ? "exceeds 256 KiB" : "is empty, or its last line does not end");
+    size_t size = draft->size;
+    if (size == 0 || size > RFI_RUNFILE_MAX - RFI_SIGNED_SIZE - 1) {
+        return rfi_fail(error, REEF_E_FORMAT, "%s %s", rfi_path_show(of->draft),
+                        size > 0 ? "exceeds 256 KiB" : "is empty");
     }
-    size_t length = rfi_runfile_sign(draft->bytes, draft->size, coordinator, line);
-    char *whole = rfi_allocate(NULL, draft->size + length);
+    char *whole = rfi_allocate(NULL, size + 1 + RFI_SIGNED_SIZE);
     if (!whole) {
         return rfi_fail(error, REEF_E_NOMEM, "no memory for a run file");
     }
-    memcpy(whole, draft->bytes, draft->size);
-    memcpy(whole + draft->size, line, length);
-    reef_status status = rfi_runfile_read(NULL, whole, draft->size + length, "the draft", &run, error);
+    memcpy(whole, draft->bytes, size);
+    if (whole[size - 1] != '\n') { /* as some editors leave it */
+        whole[size++] = '\n';
+    }
+    size_t length = rfi_runfile_sign(whole, size, coordinator, line);
+    memcpy(whole + size, line, length);
+    size += length;
+    reef_status status = rfi_runfile_read(NULL, whole, size, rfi_path_show(of->draft), &run, error);
     if (status == REEF_OK) {
-        status = check_epoch(&run, of, error);
+        status = check_run(&run, of, error);
         rfi_runfile_free(&run);
     }
     if (status == REEF_OK) {
-        status = rfi_file_write(NULL, to, &(rfi_piece){whole, draft->size + length}, 1, error);
+        status = rfi_file_write(NULL, to, &(rfi_piece){whole, size}, 1, error);
     }
     rfi_release(NULL, whole);
     return status;
@@ -137,7 +156,7 @@ reef_status reef_net_sign_after(const char *draft, const char *key, const char *
     }
     status = rfi_secret_read(key, &secret, error);
     if (status == REEF_OK) {
-        status = write_signed(&file, &secret.identity, &(succession){after, current}, to, error);
+        status = write_signed(&file, &secret.identity, &(succession){draft, after, current}, to, error);
     }
     rfi_wipe(&secret, sizeof secret);
     rfi_file_free(NULL, &file);

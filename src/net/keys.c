@@ -175,46 +175,61 @@ static bool is_credential(const char *path)
     return length > 1 && strncmp(path, folder, length) == 0 && path[length] == '/' && !strchr(path + length + 1, '/');
 }
 
-static reef_status check_owner(int file, const char *path, reef_error *error)
+static reef_status check_mode(mode_t mode, const char *path, reef_error *error)
 {
-    struct stat about;
-    if (fstat(file, &about) != 0) {
-        return fail_errno(error, path);
-    }
-    if (!S_ISREG(about.st_mode)) {
-        return rfi_fail(error, REEF_E_FILE, "%s is not a regular file", rfi_path_show(path));
-    }
-    if (about.st_mode & (is_credential(path) ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO)) {
+    if (mode & (is_credential(path) ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO)) {
         return rfi_fail(error, REEF_E_FILE,
                         "%s may be read by others (mode %03o); chmod 600 it, and consider the key known",
-                        rfi_path_show(path), (unsigned)(about.st_mode & 0777));
+                        rfi_path_show(path), (unsigned)(mode & 0777));
     }
     return REEF_OK;
 }
 
-reef_status rfi_secret_read(const char *path, rfi_secret *secret, reef_error *error)
+/* The beginning of a regular file, and its mode. */
+static reef_status read_start(const char *path, char *bytes, size_t room, ssize_t *size, mode_t *mode,
+                              reef_error *error)
 {
-    unsigned char seed[RFI_KEY_BYTES];
-    char line[LINE + 1]; /* one more than there should be */
+    struct stat about;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) {
         return fail_errno(error, path);
     }
-    reef_status status = check_owner(file, path, error);
-    ssize_t size = 0;
+    reef_status status = fstat(file, &about) == 0 ? REEF_OK : fail_errno(error, path);
+    if (status == REEF_OK && !S_ISREG(about.st_mode)) {
+        status = rfi_fail(error, REEF_E_FILE, "%s is not a regular file", rfi_path_show(path));
+    }
     if (status == REEF_OK) {
+        *mode = about.st_mode;
         do {
-            size = read(file, line, sizeof line);
-        } while (size < 0 && errno == EINTR);
-        status = size < 0 ? fail_errno(error, path) : REEF_OK;
+            *size = read(file, bytes, room);
+        } while (*size < 0 && errno == EINTR);
+        status = *size < 0 ? fail_errno(error, path) : REEF_OK;
     }
     (void)close(file);
+    return status;
+}
+
+/* Another file, such as a run file, is called that, and not a key that others may read. */
+reef_status rfi_secret_read(const char *path, rfi_secret *secret, reef_error *error)
+{
+    unsigned char seed[RFI_KEY_BYTES];
+    char line[LINE + 1]; /* one more than there should be */
+    ssize_t size = 0;
+    mode_t mode = 0;
+    reef_status status = read_start(path, line, sizeof line, &size, &mode, error);
+    if (status == REEF_OK && (size < LABEL || memcmp(line, label, LABEL) != 0)) {
+        status =
+            rfi_fail(error, REEF_E_FORMAT, "%s is not a Reef key file; `reef keys new` makes one", rfi_path_show(path));
+    }
+    if (status == REEF_OK) {
+        status = check_mode(mode, path, error);
+    }
     if (status == REEF_OK) {
         bool whole = (size == LINE && line[LINE - 1] == '\n') || size == LINE - 1;
-        if (whole && memcmp(line, label, LABEL) == 0 && rfi_key_parse(seed, RFI_LETTER_SEED, line + LABEL, LETTERS)) {
+        if (whole && rfi_key_parse(seed, RFI_LETTER_SEED, line + LABEL, LETTERS)) {
             derive(secret, seed);
         } else {
-            status = rfi_fail(error, REEF_E_FORMAT, "%s is not a Reef key file, or is damaged", rfi_path_show(path));
+            status = rfi_fail(error, REEF_E_FORMAT, "the key file %s is damaged", rfi_path_show(path));
         }
     }
     rfi_wipe(seed, sizeof seed);

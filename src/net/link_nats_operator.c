@@ -55,7 +55,7 @@ static reef_status connect_by(natsConnection **connection, const rfi_nats_operat
         return REEF_OK;
     }
     const char *more = nats_GetLastError(NULL);
-    bool says_more = more && more[0] && strcmp(more, natsStatus_GetText(s)) != 0;
+    bool says_more = more && more[0] && !strstr(more, natsStatus_GetText(s)); /* not the same again */
     return rfi_fail(error, REEF_E_ENGINE, "no connection to %.100s: %s%s%.200s", by->url, natsStatus_GetText(s),
                     says_more ? ": " : "", says_more ? more : "");
 }

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "net/node.h"
 
+#include <reef/member.h>
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +235,29 @@ static reef_status check_rule(const rfi_roster *r, reef_error *error)
     return REEF_OK;
 }
 
+/* Makes a member with the strategy, of one number: every agent will have to make one when its owner comes. */
+static reef_status try_strategy(const rfi_roster *r, reef_error *error)
+{
+    reef_csr csr = reef_graph_csr(r->graph);
+    reef_member *member = NULL;
+    ptrdiff_t k = 0;
+    while (r->file->participants[k].removed) {
+        k++;
+    }
+    const reef_member_setup setup = {.size = sizeof setup,
+                                     .strategy = r->file->terms.strategy,
+                                     .rule = r->rule,
+                                     .agent = k,
+                                     .senders = csr.start[k + 1] - csr.start[k],
+                                     .sender = csr.senders + csr.start[k],
+                                     .weights = csr.weight + csr.start[k],
+                                     .dimension = 1,
+                                     .agents = csr.agents};
+    reef_status status = reef_member_create(r->context, &member, &setup, error);
+    reef_member_destroy(&member);
+    return status;
+}
+
 static reef_status mark_malicious(rfi_roster *r, reef_error *error)
 {
     const char *list = r->file->test.malicious;
@@ -299,10 +324,10 @@ static reef_status build(rfi_roster *r, reef_error *error)
         return status;
     }
     status = reef_agg_create(r->context, &r->rule, r->file->terms.rule, error);
-    if (status != REEF_OK) {
-        return status;
+    if (status == REEF_OK) {
+        status = check_rule(r, error);
     }
-    return check_rule(r, error);
+    return status == REEF_OK && r->file->terms.strategy[0] ? try_strategy(r, error) : status;
 }
 
 reef_status rfi_roster_create(reef_context *context, const rfi_runfile *file, rfi_roster *roster, reef_error *error)

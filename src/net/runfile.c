@@ -5,6 +5,7 @@
 #include "base/fields.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "experiment/config/experiment.h"
 #include "io/file.h"
 #include "net/keys.h"
@@ -282,6 +283,37 @@ static reef_status read_test(rfi_runfile *file, const rfi_yaml_node *map, reef_e
     return REEF_OK;
 }
 
+/* The i-th key that there is, those of maps and lists included; NULL: there are no more. */
+static const char *key_at(ptrdiff_t i)
+{
+    static const char *const maps[] = {"agents", "observers", "brokers", "leaves", "model", "test"};
+    const ptrdiff_t terms = RFI_COUNT(singles) + RFI_COUNT(maps);
+    if (i < RFI_COUNT(singles)) {
+        return singles[i].key;
+    }
+    if (i < terms) {
+        return maps[i - RFI_COUNT(singles)];
+    }
+    return i - terms < RFI_COUNT(term_fields) ? term_fields[i - terms].name : NULL;
+}
+
+static reef_status unknown_key(const rfi_yaml_node *node, reef_error *error)
+{
+    const rfi_slice key = {node->key, strlen(node->key)};
+    const char *nearest = NULL;
+    char names[300] = "";
+    size_t used = 0;
+    int best = 1000;
+    for (ptrdiff_t i = 0; key_at(i); i++) {
+        rfi_append(names, sizeof names, &used, "%s%s", i ? ", " : "", key_at(i));
+        nearest = rfi_is_nearer(key, key_at(i), &best) ? key_at(i) : nearest;
+    }
+    return nearest ? rfi_fail_at(error, REEF_E_FORMAT, node, true, "a run file has no key '%.60s'; did you mean '%s'?",
+                                 node->key, nearest)
+                   : rfi_fail_at(error, REEF_E_FORMAT, node, true, "a run file has no key '%.60s'; there are: %s",
+                                 node->key, names);
+}
+
 static reef_status read_entry(rfi_runfile *file, const rfi_yaml_node *node, reef_error *error)
 {
     if (strcmp(node->key, "agents") == 0) {
@@ -311,7 +343,14 @@ static reef_status read_entry(rfi_runfile *file, const rfi_yaml_node *node, reef
             return singles[i].read(file, node, node->text, error);
         }
     }
-    return read_field(&term_table, &file->terms, node, error);
+    if (!rfi_fields_find(&term_table, (rfi_slice){node->key, strlen(node->key)})) {
+        return unknown_key(node, error);
+    }
+    reef_status status = read_field(&term_table, &file->terms, node, error);
+    return status == REEF_OK || strcmp(node->key, "malicious") != 0
+               ? status
+               : rfi_fail_at(error, REEF_E_FORMAT, node, false,
+                             "malicious is the share of the weight that may be malicious, at least 0 and below 0.5");
 }
 
 /* ---- the whole ---- */
@@ -418,6 +457,11 @@ static reef_status read_tree(rfi_runfile *file, const char *source, reef_error *
     return check_whole(file, source, error);
 }
 
+static reef_status too_large(const char *source, reef_error *error)
+{
+    return rfi_fail(error, REEF_E_FORMAT, "%.100s is larger than 256 KiB, so it is not a run file", source);
+}
+
 reef_status rfi_runfile_read(const reef_context *context, const void *bytes, size_t size, const char *source,
                              rfi_runfile *file, reef_error *error)
 {
@@ -425,7 +469,7 @@ reef_status rfi_runfile_read(const reef_context *context, const void *bytes, siz
     unsigned char by[RFI_KEY_BYTES];
     made.shape = (rfi_shape){.numbers = RFI_NUMBERS_F32, .chunk = 512 * 1024};
     if (size > RFI_RUNFILE_MAX) {
-        return rfi_fail(error, REEF_E_FORMAT, "%.100s is larger than 256 KiB, so it is not a run file", source);
+        return too_large(source, error);
     }
     if (!rfi_runfile_signed(bytes, &size, by, made.hash)) {
         return rfi_fail(
@@ -455,7 +499,7 @@ reef_status rfi_runfile_load(const reef_context *context, const char *path, rfi_
     rfi_file bytes = {0};
     reef_status status = rfi_file_read(context, path, RFI_RUNFILE_MAX, &bytes, error);
     if (status != REEF_OK) {
-        return status;
+        return status == REEF_E_RANGE ? too_large(rfi_path_show(path), error) : status;
     }
     status = rfi_runfile_read(context, bytes.bytes, bytes.size, rfi_path_show(path), file, error);
     rfi_file_free(context, &bytes);

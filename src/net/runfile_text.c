@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "net/runfile.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_made_of(const char *text, const char *letters, size_t most)
@@ -45,10 +46,20 @@ bool rfi_is_loopback(const char *url)
     return rfi_is_local(url, "nats://");
 }
 
+bool rfi_has_port(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    if (!colon || colon == address || !is_made_of(colon + 1, "0123456789", 5)) {
+        return false;
+    }
+    long port = strtol(colon + 1, NULL, 10);
+    return port >= 1 && port <= 65535;
+}
+
 /* What stands between the scheme and the last colon must be the host: no name and password before an @. */
 bool rfi_is_broker(const char *url)
 {
-    return strlen(url) <= 256 &&
+    return strlen(url) <= 256 && strlen(url) > 6 && rfi_has_port(url + 6) &&
            (rfi_is_loopback(url) ||
             (strncmp(url, "tls://", 6) == 0 &&
              is_made_of(url + 6, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]", 250)));

@@ -9,6 +9,8 @@
 bool rfi_is_name(const char *text);
 /* An address on this very machine, behind a scheme such as "nats://". */
 bool rfi_is_local(const char *url, const char *scheme);
+/* HOST:PORT, with a port from 1 to 65535. */
+bool rfi_has_port(const char *address);
 /* An address that a broker may have: tls:// anywhere, nats:// on this machine. */
 bool rfi_is_broker(const char *url);
 /* `size` bytes in 2 size hexadecimal digits, small letters. */

@@ -321,13 +321,17 @@ static void show(rfi_swarm *s)
     if (s->started < s->agents) {
         (void)snprintf(line, sizeof line, "%4.0f s  %td of %td agents started", now - s->began, s->started, s->agents);
     } else {
+        char killed[32] = "";
+        if (s->options->kills > 0) {
+            (void)snprintf(killed, sizeof killed, "  killed %td", s->options->kills - s->kills);
+        }
         char score[48] = ""; /* nothing is measured yet */
         if (s->metric[0]) {
             (void)snprintf(score, sizeof score, "%s %.4g  ", s->metric, s->value);
         }
-        (void)snprintf(line, sizeof line, "%4.0f s  round %llu to %llu of %lld  %salone %.1f %%  refused %llu",
+        (void)snprintf(line, sizeof line, "%4.0f s  round %llu to %llu of %lld  %salone %.1f %%  refused %llu%s",
                        now - s->began, (unsigned long long)least, (unsigned long long)most, (long long)s->rounds, score,
-                       all ? 100.0 * (double)alone / (double)all : 0, (unsigned long long)refused);
+                       all ? 100.0 * (double)alone / (double)all : 0, (unsigned long long)refused, killed);
     }
     s->options->tell(s->options->user, line);
 }

@@ -47,6 +47,9 @@ draft() {
     [[ "$output" == *"chmod 600"* ]]
     echo "reef-secret-1 SAAA" >bad.key && chmod 600 bad.key
     run -3 "$REEF" keys show bad.key
+    echo "reef: 1" >run.yaml # the wrong file, which everybody may read: that is not what is wrong with it
+    run -3 "$REEF" keys show run.yaml
+    [[ "$output" == *"run.yaml is not a Reef key file"* ]]
     run -2 "$REEF" keys
     run -2 "$REEF" keys forget alice
 }
@@ -65,6 +68,10 @@ draft() {
     run -3 "$REEF" check changed.yaml
     [[ "$output" == *"changed after it was signed"* ]]
     run -2 "$REEF" check run.yaml --set rule=mean
+    for command in run swarm; do
+        run -2 "$REEF" $command run.yaml
+        [[ "$output" == *"this is no experiment, but a run file of agents on a network"* ]]
+    done
     run -3 "$REEF" check draft.yaml
     [[ "$output" == *"not a signed run file"*"\`reef keys sign\` signs a draft"* ]]
     { cat run.yaml; printf '%0.s# padding\n' {1..30000}; } >long.yaml
@@ -87,6 +94,38 @@ draft() {
     draft
     run -3 "$REEF" keys sign draft.yaml --key ann.key -o run2.yaml
     [[ "$output" == *"another key than that of its coordinator"* ]]
+}
+
+@test "a draft whose last line has no end is signed, an empty one is not" {
+    draft "malicious: 0.25"
+    head -c -1 draft.yaml >short.yaml
+    run -0 "$REEF" keys sign short.yaml --key boss.key -o run.yaml
+    "$REEF" keys sign draft.yaml --key boss.key -o same.yaml
+    cmp run.yaml same.yaml
+    run -0 "$REEF" check run.yaml
+    : >empty.yaml
+    run -3 "$REEF" keys sign empty.yaml --key boss.key -o no.yaml
+    [ "$output" = "reef keys: empty.yaml is empty" ]
+    [ ! -e no.yaml ]
+}
+
+@test "what agents would refuse is not signed, and the message names the draft" {
+    draft
+    mistake() { # mistake STATUS SED-COMMAND WORDS
+        sed "$2" draft.yaml >wrong.yaml
+        run "-$1" "$REEF" keys sign wrong.yaml --key boss.key -o run.yaml
+        [[ "$output" == *"$3"* ]]
+        [ ! -e run.yaml ]
+    }
+    mistake 2 's/mref/mreff/' "there is no rule 'mreff'; did you mean 'mref'?"
+    mistake 2 's/complete/ring:k=9/' "k = 9 is too much for 5 agents"
+    mistake 2 '$a strategy: difusion:mu=0.1' "there is no strategy 'difusion'; did you mean 'diffusion'?"
+    mistake 2 '$a strategy: diffusion:mu=fast' "mu = 'fast' is not allowed"
+    mistake 3 's/^brokers/broker/' "wrong.yaml:14:1: a run file has no key 'broker'; did you mean 'brokers'?"
+    mistake 3 's/^agents/agent/' "wrong.yaml:5:1: a run file has no key 'agent'; did you mean 'agents'?"
+    mistake 3 's/:4222//' "wrong.yaml:14:11: a broker is tls://HOST:PORT"
+    mistake 3 '/^id/d' "wrong.yaml: the key id is missing"
+    mistake 3 '$a malicious: 0.5' "malicious is the share of the weight that may be malicious, at least 0 and below 0.5"
 }
 
 # next EPOCH FROM SED-COMMAND: a draft that follows draft.yaml
@@ -128,7 +167,7 @@ next() {
     run -2 "$REEF" keys sign third.yaml --key boss.key -o no.yaml --after second.yaml
     [[ "$output" == *"cid was removed"* ]]
     next 2 50 's/^  cid: .*/  cid: removed/; s/^graph: .*/links: "ann~bob bob~cid cid~dee dee~eve eve~ann"/'
-    "$REEF" keys sign next.yaml --key boss.key -o second.yaml --after run.yaml
-    run -2 "$REEF" check second.yaml
+    run -2 "$REEF" keys sign next.yaml --key boss.key -o no.yaml --after run.yaml
     [[ "$output" == *"cid was removed"* ]]
+    [ ! -e no.yaml ]
 }

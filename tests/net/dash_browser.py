@@ -328,6 +328,32 @@ def check_names(reef):
         page.silent()
 
 
+def check_long(reef):
+    """Names of 32 letters leave room for the graph, on a phone, too, and the last number at an axis is whole."""
+    names = [f"hospital-of-saint-bartholomew-{k:02d}" for k in range(12)]
+    with Page(reef) as page:
+        page.put(lines.run(12, malicious=[4], names=names), *(line for r in range(0, 1501, 100) for line in lines.rounds(12, r, r + 1, attacked=[4])))
+        for width in (1400, 390):
+            page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
+            page.open()
+            page.wait("m.agent?.round[11] === 1500 && reefDash.graph.cy?.getElementById('n4').data('distrusted')", "the graph is not there")
+            across, box, height = page.js("const cy = reefDash.graph.cy, at = (k) => cy.getElementById(`n${k}`).renderedPosition(); return [at(6).y - at(0).y, Math.min(cy.width(), cy.height()), cy.zoom() * parseFloat(cy.getElementById('n7').style('font-size'))]")
+            check(across > 0.4 * box and height > 8, f"{width}: the circle is {across} of {box} pixels high, its names {height}")
+            labels = page.js("return reefDash.graph.cy.nodes().map((n) => n.data('label'))")
+            check(len(set(labels)) == 12 and all(len(text) <= 16 for text in labels), f"names in the graph: {labels}")
+            page.wait("document.querySelector('[data-agent=\"4\"]').textContent.includes(arguments[0])", "the list does not have the whole name", names[4])
+            for chart in ("curve", "times", "presence"):
+                # what is drawn cannot be asked for: where the last number ends follows from its place and its width
+                number, end, wide = page.driver.execute_async_script(
+                    "const chart = reefDash.charts[arguments[0]], p = () => chart.plot, c = document.createElement('canvas').getContext('2d');"
+                    "c.font = '11px system-ui, sans-serif'; chart.set([[0, 500, 1000, 1500], ...chart.series.map(() => [1, 2, 3, 4])]);"
+                    "const tell = () => { const values = p().axes[0]._values, at = p().axes[0]._splits.at(-1);"
+                    "return [values.at(-1), p().bbox.left / devicePixelRatio + p().valToPos(at, 'x') + c.measureText(values.at(-1)).width / 2, p().width]; };"
+                    "Promise.resolve().then(() => arguments[1](tell()))", chart)
+                check(number == "1500" and end <= wide, f"{width}: the last number at the axis of {chart}, {number}, ends at {end} of {wide} pixels")
+        page.silent()
+
+
 def check_thousand(reef):
     """A matrix of 1000 agents, and how long frames take while 1000 statuses a second come in."""
     with Page(reef) as page:

@@ -287,6 +287,28 @@ PROGRAM
     [[ "$output" == *"nats-server ends again and again: "*"address already in use"*"its log is second/server.log"* ]]
 }
 
+@test "what a broker cannot do is said at once, and what its server said at an earlier start is not taken for the reason" {
+    network "a b c d" "malicious: 0.2"
+    for address in here 127.0.0.1 127.0.0.1:0 127.0.0.1:65536 :4222; do
+        run -2 timeout 60 "$REEF" broker run.yaml --store second --listen "$address"
+        [[ "$output" == *"'$address' is no address to listen on: HOST:PORT"* ]]
+        run -2 timeout 60 "$REEF" broker run.yaml --store second --leaves "$address"
+    done
+    for option in --cert --private-key --authority; do
+        touch empty.pem
+        run -5 timeout 60 "$REEF" broker run.yaml --store second --cert empty.pem --private-key empty.pem "$option" none.pem
+        [ "$output" = "reef broker: none.pem: No such file or directory" ]
+    done
+    [ ! -e second/server.log ]
+    mkdir -p second
+    echo '[1] 2026/01/01 00:00:00.0 [FTL] Error of an earlier start' >second/server.log
+    run -1 timeout 60 "$REEF" broker run.yaml --store second --cert empty.pem --private-key empty.pem # its server opens no log
+    [[ "$output" == *"nats-server ends again and again without an error in its log, second/server.log; what it has printed is above"* ]]
+    [[ "$output" != *"earlier start"* ]]
+    run -1 timeout 120 "$REEF" broker run.yaml --store second
+    [[ "$output" == *"nats-server ends again and again: "*"address already in use"* ]]
+}
+
 @test "an agent whose client waits says for what" {
     network "a b c d" "malicious: 0.2"
     begin a.out python3 "$examples/loop.py" a.sock 5 1

@@ -166,6 +166,7 @@ print(sum(len(marks) == 1 for marks in seen.values()), sum(len(marks) > 1 for ma
     [ "$more" = 0 ]
     [ "$once" -gt 2400 ] # of 4800: agents that are killed or late skip rounds, and the observer comes after the start
     grep -q " 0 frames refused" told
+    grep -q "  killed [1-9][0-9]*$" told # progress says how often
     # shellcheck disable=SC2012 # names of our own
     [ "$(ls keep/state-*/audit.log 2>/dev/null | wc -l)" = 0 ]
     [ "$(cat keep/log-* | grep -c "^start: agent=")" -ge 50 ] # 16 starts and most of 40 restarts
@@ -327,6 +328,10 @@ PROGRAM
         run -2 "$REEF" swarm trial.yaml $option
         [[ "$output" == *"${option%% *} takes"* ]]
     done
+    run -2 "$REEF" swarm trial.yaml --two-faced 5 # to whom would it show its other face?
+    [[ "$output" == *"--brokers 2"* ]]
+    run -2 "$REEF" swarm trial.yaml --port 8000
+    [[ "$output" == *"--dash"* ]]
 }
 
 @test "a broker that ends is told of with its last words" {

@@ -1,5 +1,6 @@
 /* Agents with a thread of their own, as programs have them, over a real nats-server: each is driven by another thread of the program, and
  * libnats brings messages on a third kind. ThreadSanitizer watches this test. */
+#include "net/agent.h"
 #include "net/broker.h"
 #include "net/keys.h"
 #include "net/link_nats.h"
@@ -238,10 +239,21 @@ static void an_agent_can_be_closed_at_any_time(void **state)
     CHECK(status == REEF_OK, "%s", error.text); /* and its folder is free again */
 }
 
+/* A newcomer that hears everybody, while they are too far apart for a quorum of models, is not told that it hears too few. */
+static void what_is_waited_for_is_not_what_is_there(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(rfi_agent_lacks(0.2, 0.6), "too few neighbours"));
+    assert_non_null(strstr(rfi_agent_lacks(0.6, 0.6), "too few neighbours"));
+    assert_null(strstr(rfi_agent_lacks(0.8, 0.6), "too few neighbours"));
+    assert_non_null(strstr(rfi_agent_lacks(0.8, 0.6), "models"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(agents_of_one_program_learn_together, set_up, tear_down),
+        cmocka_unit_test(what_is_waited_for_is_not_what_is_there),
         cmocka_unit_test_setup_teardown(an_agent_can_be_closed_at_any_time, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,18 @@ refused() {
     grep -q '^end: .*round=5 ' agent-0.log
 }
 
+@test "programs without --authority take authorities from SSL_CERT_FILE" {
+    certificate good IP:127.0.0.1 ca
+    start_broker --cert good.pem --private-key good.key --authority ca.pem
+    pids=()
+    for k in 0 1 2; do
+        start "agent-$k.log" env SSL_CERT_FILE="$PWD/ca.pem" "$REEF" agent run.yaml --key "a$k.key"
+        pids+=("$last")
+    done
+    for pid in "${pids[@]}"; do wait "$pid"; done
+    grep -q '^end: .*round=5 ' agent-0.log
+}
+
 @test "a certificate for another name is refused" {
     certificate other IP:127.0.0.2,DNS:broker.example ca
     start_server 'tls { cert_file: other.pem, key_file: other.key }'

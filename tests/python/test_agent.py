@@ -240,6 +240,24 @@ def test_failures_are_told(tmp_path):
         reef.Agent(tmp_path / "run.yaml", tmp_path / "a.key").exchange(np.zeros(3))
 
 
+def test_an_agent_that_waits_says_for_what(tmp_path, caplog):
+    """Without a broker, and with one but without neighbours: in a warning, and in the error of a join with a timeout."""
+    run = net._write_run(tmp_path, 4, 3, net._free_port(), {"graph": "complete", "rule": "mean", "malicious": 0.2})
+    with reef.Agent(run, tmp_path / "agent-0.key") as agent:
+        with pytest.raises(TimeoutError, match=r"^no connection to nats://127\.0\.0\.1:\d+: No server available for connection$"):
+            agent.join(np.zeros(3, np.float32), timeout=4)
+        assert [(r.name, r.levelname) for r in caplog.records] == [("reef", "WARNING")]
+        assert caplog.records[0].getMessage().startswith("the agent waits: no connection to nats://")
+        broker = net._child(lambda: net._serve(run, tmp_path))
+        try:
+            net._await_broker(tmp_path, broker)
+            with pytest.raises(TimeoutError, match="too few neighbours are heard from: weight 0.25, of more than 0.4"):
+                agent.join(np.zeros(3, np.float32), timeout=2)
+        finally:
+            net._end({}, broker)
+    reef.Agent.__new__(reef.Agent).close()  # as Python does with one whose arguments were wrong
+
+
 def test_no_objects_are_unpacked():
     """Bytes of others become numbers, never objects."""
     source = Path(net.__file__).read_text()

@@ -59,6 +59,11 @@ static reef_status unknown_key(const rfi_yaml_node *node, reef_error *error)
         nearest = rfi_is_nearer(key, key_name(i), &best) ? key_name(i) : nearest;
         rfi_append(names, sizeof names, &used, "%s%s", i ? ", " : "", key_name(i));
     }
+    if (rfi_equals(key, "reef")) {
+        return rfi_fail_at(
+            error, REEF_E_NAME, node, true,
+            "this is no experiment, but a run file of agents on a network: `reef agent` and `reef broker` take it");
+    }
     if (nearest) {
         return rfi_fail_at(error, REEF_E_NAME, node, true, "unknown key '%.*s'; did you mean '%s'?", RFI_SHOW(key),
                            nearest);

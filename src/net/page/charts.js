@@ -36,6 +36,9 @@ export const range = (low, high) => uPlot.rangeNum(low, high, 0.1, true);
 const font = "11px system-ui, sans-serif";
 const axis = (label) => ({ stroke: style("--soft"), grid: { stroke: style("--grid"), width: 1 }, ticks: { show: false }, font, label, labelFont: font, labelSize: 16, labelGap: 0, gap: 4 });
 
+/** Pixels right of the plot: half of the number of the last round stands there. */
+const beside = (plot) => Math.max(8, 2 + 3.6 * String(Math.ceil(plot.scales.x?.max ?? 0)).length);
+
 /** A chart whose series are { label, colour, width, dash, steps }, those without a label being the edges of bands; bands are pairs of their places with a fill. */
 export class Chart {
   constructor(box, series, { bands = [], scale = {}, height = 205, unit = "" } = {}) {
@@ -51,7 +54,7 @@ export class Chart {
     this.box.replaceChildren(this.legend());
     const line = (s) => ({ stroke: style(s.colour), width: s.width ?? 2, dash: s.dash, points: { show: false }, spanGaps: true, ...(s.steps ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}) });
     this.plot = new uPlot({
-      width: Math.max(120, this.box.clientWidth), height: this.height, padding: [8, 8, 0, 0],
+      width: Math.max(120, this.box.clientWidth), height: this.height, padding: [8, beside, 0, 0],
       legend: { show: false }, cursor: { drag: { x: true, y: false } },
       scales: { x: { time: false }, y: this.scale },
       axes: [{ ...axis("round"), size: 22, values: (_, ticks) => ticks.map((v) => (Number.isInteger(v) ? String(v) : "")) },

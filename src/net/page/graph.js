@@ -7,6 +7,9 @@ export const CURVED = 40; // agents up to which each direction of a link has a l
 const LEAST = 9; // pixels of the page that names have at least as long as the whole graph is shown
 const NAMED = 40; // up to which all names are shown; beyond, those of agents that are malicious, not trusted or chosen
 
+/** A name in the graph; the list, the card and the pointer on an agent have all of it. Of many long ones that are alike, the end tells which. */
+const short = (name, most) => (name.length > most ? `${name.slice(0, most / 2)}\u2026${name.slice(1 - most / 2)}` : name);
+
 export class Graph {
   constructor(box, onChoose) {
     this.box = box;
@@ -69,9 +72,10 @@ export class Graph {
     this.font = this.letters = model.n <= 30 ? 12 : 11;
     this.size = model.n <= 12 ? 36 : model.n <= 40 ? 28 : model.n <= 100 ? 17 : 11;
     this.named = model.n <= NAMED;
+    this.most = this.letterCount();
     const at = this.positions(model);
     const size = this.sizes(model);
-    const nodes = model.run.names.map((name, k) => ({ group: "nodes", position: at[k], data: { id: `n${k}`, k, name, label: this.named || model.isMalicious(k) ? name : "", malicious: model.isMalicious(k),
+    const nodes = model.run.names.map((name, k) => ({ group: "nodes", position: at[k], data: { id: `n${k}`, k, name, label: this.named || model.isMalicious(k) ? short(name, this.most) : "", malicious: model.isMalicious(k),
       colour: css(-1), size: size[k], large: 1.25 * size[k], condition: "", ...this.label(at[k]) } }));
     this.pairs = this.links(model);
     const edges = this.pairs.map((p, i) => ({ group: "edges", data: { id: `e${i}`, source: `n${p.from}`, target: `n${p.to}`, colour: css(-1), width: 1, opacity: 0.3, refused: false } }));
@@ -101,10 +105,15 @@ export class Graph {
     });
   }
 
+  /** Letters of a name: few where the picture is narrow. */
+  letterCount() {
+    return this.box.clientWidth < 500 ? 12 : 16;
+  }
+
   /** Whether a name is always shown. */
   relabel(node) {
     const shown = this.named || node.data("malicious") || node.data("distrusted") || node.data("k") === this.chosen;
-    node.data("label", shown ? node.data("name") : "");
+    node.data("label", shown ? short(node.data("name"), this.most) : "");
   }
 
   /** Lines to draw: one per link, or one for both directions where there are many agents. */
@@ -192,6 +201,10 @@ export class Graph {
 
   resize() {
     this.cy?.resize();
+    if (this.cy && this.most !== this.letterCount()) {
+      this.most = this.letterCount();
+      this.nodes.forEach((node) => this.relabel(node));
+    }
     if (!this.held) this.fit();
   }
 }
