@@ -127,6 +127,8 @@ natsStatus rfi_nats_try_again(natsOptions *o)
 {
     enum { FOR_EVER = -1 };
     natsStatus s = natsOptions_SetMaxReconnect(o, FOR_EVER);
+    s = s == NATS_OK ? natsOptions_SetIgnoreDiscoveredServers(o, true)
+                     : s; /* the run file says where to, nobody else */
     return s == NATS_OK ? natsOptions_SetCustomReconnectDelay(o, wait_before, NULL) : s;
 }
 

@@ -225,6 +225,29 @@ static void a_broker_that_is_away_is_tried_ever_more_slowly(void **state)
     CHECK(knocks >= 2 && knocks <= 8, "%d attempts within 5 s", knocks);
 }
 
+/* Brokers tell of others of their cluster. A malicious one could name any machine, and one that is reached without TLS. */
+static void a_broker_sends_nobody_elsewhere(void **state)
+{
+    static const char info[] = "PONG\r\nINFO {\"server_id\":\"x\",\"version\":\"2.9.10\",\"proto\":1,\"headers\":true,"
+                               "\"max_payload\":1048576,\"connect_urls\":[\"127.0.0.1:%d\"]}\r\n";
+    char answer[sizeof info + 16];
+    (void)state;
+    door d;
+    door elsewhere;
+    door_open(&elsewhere, 0, "");
+    (void)snprintf(answer, sizeof answer, info, elsewhere.server.port);
+    door_open(&d, INT_MAX, answer);
+    rfi_netlink *link = deaf_link(d.server.port);
+    for (double end = now() + 3; now() < end; rfi_nats_wait(link, 0.1)) {
+        rfi_message message;
+        (void)link->ops->poll(link, &message);
+    }
+    rfi_nats_close(&link);
+    int knocks = door_close(&d);
+    CHECK(knocks >= 2, "%d attempts", knocks);
+    assert_int_equal(door_close(&elsewhere), 0);
+}
+
 /* A broker without time for a login is no broker that refuses it, although libnats gives up both alike: the agent must not end. */
 static void a_busy_broker_is_not_one_that_refuses(void **state)
 {
@@ -276,6 +299,7 @@ int main(void)
         cmocka_unit_test(a_deaf_broker_holds_nobody_up_for_ever),
         cmocka_unit_test(a_deaf_broker_is_tried_again),
         cmocka_unit_test(a_broker_that_is_away_is_tried_ever_more_slowly),
+        cmocka_unit_test(a_broker_sends_nobody_elsewhere),
         cmocka_unit_test(a_busy_broker_is_not_one_that_refuses),
         cmocka_unit_test(waits_double),
     };
