@@ -3,13 +3,16 @@
 #include "base/memory.h"
 #include "net/link_nats_inner.h"
 #include "net/runfile.h"
+#include "net/status.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+/* Messages that wait to be heard, and their bytes: as if each were as long as it may be. Agents may send the largest that a broker takes. */
 enum { EAR_SUBJECTS = 3, EAR_PENDING = 8192, EAR_FILES = 64 };
+enum { EAR_BYTES = EAR_PENDING * (int)RFI_STATUS_FRAME_MAX, EAR_FILE_BYTES = EAR_FILES * (int)RFI_RUNFILE_MAX };
 
 struct rfi_nats_ear {
     natsOptions *options;
@@ -89,7 +92,8 @@ static natsStatus ear_subscribe(rfi_nats_ear *ear, const rfi_nats_ear_setup *set
         (void)snprintf(subject, sizeof subject, "reef.%s.%s", setup->run, setup->what ? setup->what : kinds[i]);
         s = natsConnection_Subscribe(&ear->subscriptions[i], ear->connection, subject, ear_heard, ear);
         s = s == NATS_OK
-                ? natsSubscription_SetPendingLimits(ear->subscriptions[i], setup->what ? EAR_FILES : EAR_PENDING, -1)
+                ? natsSubscription_SetPendingLimits(ear->subscriptions[i], setup->what ? EAR_FILES : EAR_PENDING,
+                                                    setup->what ? EAR_FILE_BYTES : EAR_BYTES)
                 : s;
         if (s == NATS_OK) {
             (void)pthread_mutex_lock(&ear->mutex);
