@@ -117,6 +117,9 @@ static natsStatus ear_subscribe(rfi_nats_ear *ear, const rfi_nats_ear_setup *set
             ear->open++;
             (void)pthread_mutex_unlock(&ear->mutex);
             s = natsSubscription_SetOnCompleteCB(ear->subscriptions[i], ear_one_less, ear);
+            if (s != NATS_OK) { /* it will not call */
+                ear_one_less(ear);
+            }
         }
     }
     return s;
