@@ -31,7 +31,8 @@ typedef struct hearing {
 
 struct reef_agent {
     rfi_agent core;
-    size_t bytes; /* of a model */
+    rfi_shape shape; /* of models, the same in all epochs: the roster has it, too, but the thread makes another one */
+    size_t bytes;    /* of a model */
     ptrdiff_t count;
     hearing *neighbours;
     double *shares; /* 2 senders */
@@ -84,7 +85,8 @@ static reef_status take_rooms(reef_agent *a, reef_error *error)
 
 static reef_status take_models(reef_agent *a, reef_error *error)
 {
-    a->bytes = rfi_shape_bytes(&a->core.roster.shape);
+    a->shape = a->core.roster.shape;
+    a->bytes = rfi_shape_bytes(&a->shape);
     a->offer = rfi_allocate(NULL, a->bytes);
     a->result = rfi_allocate(NULL, a->bytes);
     return a->offer && a->result ? take_rooms(a, error) : rfi_fail(error, REEF_E_NOMEM, "no memory for an agent");
@@ -374,11 +376,11 @@ void reef_agent_waits_for(reef_agent *a, char *text, size_t size)
 
 reef_status reef_agent_begin(reef_agent *a, const void *model, reef_error *error)
 {
-    if (!rfi_shape_values(&a->core.roster.shape, model)) {
+    if (!rfi_shape_values(&a->shape, model)) {
         return rfi_fail(error, REEF_E_ARG,
                         "the model has a number that is not finite or beyond %g (`largest` of the run): no neighbour "
                         "would take it",
-                        a->core.roster.shape.largest);
+                        a->shape.largest);
     }
     reef_status status = enter(a, error);
     if (status != REEF_OK) {
@@ -438,12 +440,12 @@ bool rfi_agent_removed(const reef_agent *a)
 
 int64_t reef_agent_dimension(const reef_agent *a)
 {
-    return (int64_t)a->core.roster.shape.count;
+    return (int64_t)a->shape.count;
 }
 
 int reef_agent_double(const reef_agent *a)
 {
-    return a->core.roster.shape.numbers == RFI_NUMBERS_F64;
+    return a->shape.numbers == RFI_NUMBERS_F64;
 }
 
 int64_t reef_agent_round(reef_agent *a)

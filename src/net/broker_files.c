@@ -125,6 +125,7 @@ reef_status rfi_broker_files_turn(rfi_broker_files *f, const rfi_file *bytes, re
 
 bool rfi_broker_files_take(rfi_broker_files *f, rfi_file *bytes)
 {
+    rfi_nats_ear_tend(f->ear);
     (void)pthread_mutex_lock(&f->lock);
     *bytes = f->offered;
     f->offered = (rfi_file){0};

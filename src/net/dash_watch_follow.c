@@ -227,6 +227,9 @@ void rfi_watch_tend(rfi_watch *w)
     (void)pthread_mutex_lock(&w->lock);
     bool turned = follow(w);
     (void)pthread_mutex_unlock(&w->lock);
+    for (ptrdiff_t e = 0; e < w->ears; e++) {
+        rfi_nats_ear_tend(w->ear[e].ear);
+    }
     listen_ahead(w);
     if (turned) {
         close_old(w);

@@ -179,9 +179,10 @@ rfi_taken rfi_fetch_take(rfi_fetch *fetch, double now, const unsigned char *mess
     }
     uint64_t round = rfi_take(message, 8);
     if (round != fetch->round) {
-        /* A later round that has taken the place in the ring; any other is of somebody else's fetch, or was there before ours. */
+        /* A later round that has taken the place in the ring; any other is of somebody else's fetch, or was there before ours. Nothing
+         * is stopped for it: so far it is the word of whoever sent the message. */
         bool gone = round > fetch->round && (round - fetch->round) % RFI_RING == 0;
-        return gone ? rfi_fetch_stop(fetch), RFI_TAKEN_GONE : RFI_TAKEN_NONE;
+        return gone ? RFI_TAKEN_GONE : RFI_TAKEN_NONE;
     }
     uint32_t number = (uint32_t)rfi_take(message + 8, 4);
     const unsigned char *bytes = message + RFI_CHUNK_HEAD_BYTES;

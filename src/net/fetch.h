@@ -56,7 +56,7 @@ typedef enum rfi_taken {
     RFI_TAKEN_DONE, /* right, and the model is complete */
     RFI_TAKEN_NONE, /* not asked for, or there already: ignored */
     RFI_TAKEN_BAD,  /* wrong size or hash; asked for again when the request has timed out */
-    RFI_TAKEN_GONE, /* the ring has moved on: the fetch has ended */
+    RFI_TAKEN_GONE, /* of a later round, in the same place of the ring: there is no more to come, if the sender has signed as much */
     RFI_TAKEN_SHUT, /* as signed, but it cannot be opened: the fetch has ended */
 } rfi_taken;
 

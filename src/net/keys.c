@@ -240,7 +240,7 @@ reef_status rfi_secret_read(const char *path, rfi_secret *secret, reef_error *er
 bool rfi_is_nonce(const char *text)
 {
     enum { LEAST = 11, MOST = 64 };
-    size_t length = strlen(text);
+    size_t length = text ? strlen(text) : 0;
     return length >= LEAST && length <= MOST &&
            strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == length;
 }

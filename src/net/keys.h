@@ -34,7 +34,7 @@ reef_status rfi_secret_make(const char *path, rfi_secret *secret, reef_error *er
 reef_status rfi_secret_read(const char *path, rfi_secret *secret, reef_error *error);
 
 /* Whether a login key may sign this: the nonces of nats-server are 11 to 64 characters of the base64url alphabet, and nothing else is
- * ever signed for a broker. */
+ * ever signed for a broker. NULL, from one that asks for no signature, is none. */
 bool rfi_is_nonce(const char *text);
 
 #endif

@@ -58,7 +58,9 @@ typedef struct rfi_nats_ear_setup {
 } rfi_nats_ear_setup;
 /* Connects in the background, as rfi_nats_open does. */
 reef_status rfi_nats_listen(rfi_nats_ear **ear, const rfi_nats_ear_setup *setup, reef_error *error);
-/* The broker has refused the login. */
+/* Begins anew where libnats has given the connection up; about once a second, on the thread that opens and closes it. May take some seconds. */
+void rfi_nats_ear_tend(rfi_nats_ear *ear);
+/* The broker has refused the login, again and again. */
 bool rfi_nats_ear_refused(rfi_nats_ear *ear);
 /* Nothing is heard any more. Accepts NULL, sets the pointer to NULL. */
 void rfi_nats_ear_close(rfi_nats_ear **handle);

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <time.h>
 
+/* Logins that are refused in a row before it is given up. */
+enum { EAR_REVIVALS = 4 };
+
 /* Messages that wait to be heard, and their bytes: as if each were as long as it may be. Agents may send the largest that a broker takes. */
 enum { EAR_SUBJECTS = 3, EAR_PENDING = 8192, EAR_FILES = 64 };
 enum { EAR_BYTES = EAR_PENDING * (int)RFI_STATUS_FRAME_MAX, EAR_FILE_BYTES = EAR_FILES * (int)RFI_RUNFILE_MAX };
@@ -19,13 +22,17 @@ struct rfi_nats_ear {
     natsConnection *connection;
     natsSubscription *subscriptions[EAR_SUBJECTS];
     rfi_keys login;
+    rfi_nats_ear_setup setup; /* run and what are copied, and nothing else of it outlives the beginning */
+    char run[RFI_NAME_SIZE], what[8];
+    double revive_at; /* not before; of the thread that tends */
     rfi_nats_hear *hear;
     void *user;
     pthread_mutex_t mutex; /* what follows; held while `hear` runs */
     pthread_cond_t changed;
-    bool deaf; /* nothing is to be heard any more */
-    bool refused;
-    int open; /* subscriptions and the connection that may still call back */
+    bool deaf;    /* nothing is to be heard any more */
+    bool closed;  /* libnats has given up */
+    int refusals; /* of the login, since it was last connected */
+    int open;     /* subscriptions and the connection that may still call back */
 };
 
 static void ear_heard(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
@@ -54,8 +61,11 @@ static void ear_one_less(void *closure)
 
 static void ear_connected(natsConnection *connection, void *closure)
 {
+    rfi_nats_ear *ear = closure;
     (void)connection;
-    (void)closure;
+    (void)pthread_mutex_lock(&ear->mutex);
+    ear->refusals = 0;
+    (void)pthread_mutex_unlock(&ear->mutex);
 }
 
 static void ear_closed(natsConnection *connection, void *closure)
@@ -63,23 +73,30 @@ static void ear_closed(natsConnection *connection, void *closure)
     rfi_nats_ear *ear = closure;
     (void)connection;
     (void)pthread_mutex_lock(&ear->mutex);
-    ear->refused = !ear->deaf;
+    ear->closed = true;
     (void)pthread_mutex_unlock(&ear->mutex);
     ear_one_less(closure);
 }
 
-static natsStatus ear_connect(rfi_nats_ear *ear, const rfi_nats_ear_setup *setup)
+static natsStatus ear_set_options(rfi_nats_ear *ear, const rfi_nats_ear_setup *setup)
 {
     natsStatus s = natsOptions_Create(&ear->options);
     natsOptions *o = ear->options;
     s = s == NATS_OK ? natsOptions_SetURL(o, setup->url) : s;
     s = s == NATS_OK ? rfi_nats_try_again(o) : s;
     s = s == NATS_OK ? natsOptions_SetRetryOnFailedConnect(o, true, ear_connected, ear) : s;
+    s = s == NATS_OK ? natsOptions_SetReconnectedCB(o, ear_connected, ear) : s;
     s = s == NATS_OK ? natsOptions_SetClosedCB(o, ear_closed, ear) : s;
-    s = s == NATS_OK ? rfi_nats_set_trust(o, setup->url, setup->authority, &ear->login) : s;
-    s = s == NATS_OK ? natsConnection_Connect(&ear->connection, o) : s;
+    return s == NATS_OK ? rfi_nats_set_trust(o, setup->url, setup->authority, &ear->login) : s;
+}
+
+static natsStatus ear_connect(rfi_nats_ear *ear)
+{
+    natsStatus s = natsConnection_Connect(&ear->connection, ear->options);
     s = s == NATS_NOT_YET_CONNECTED ? NATS_OK : s;
+    (void)pthread_mutex_lock(&ear->mutex);
     ear->open += s == NATS_OK;
+    (void)pthread_mutex_unlock(&ear->mutex);
     return s;
 }
 
@@ -100,6 +117,9 @@ static natsStatus ear_subscribe(rfi_nats_ear *ear, const rfi_nats_ear_setup *set
             ear->open++;
             (void)pthread_mutex_unlock(&ear->mutex);
             s = natsSubscription_SetOnCompleteCB(ear->subscriptions[i], ear_one_less, ear);
+            if (s != NATS_OK) { /* it will not call */
+                ear_one_less(ear);
+            }
         }
     }
     return s;
@@ -119,10 +139,20 @@ reef_status rfi_nats_listen(rfi_nats_ear **ear, const rfi_nats_ear_setup *setup,
     made->login = *setup->login;
     made->hear = setup->hear;
     made->user = setup->user;
+    (void)snprintf(made->run, sizeof made->run, "%s", setup->run);
+    (void)snprintf(made->what, sizeof made->what, "%s", setup->what ? setup->what : "");
+    made->setup = (rfi_nats_ear_setup){.run = made->run, .what = setup->what ? made->what : NULL};
     (void)pthread_mutex_init(&made->mutex, NULL);
     (void)pthread_cond_init(&made->changed, NULL);
-    natsStatus s = ear_connect(made, setup);
+    natsStatus s = ear_set_options(made, setup);
+    s = s == NATS_OK ? ear_connect(made) : s;
     s = s == NATS_OK ? ear_subscribe(made, setup) : s;
+    if (s == NATS_CONNECTION_CLOSED || s == NATS_INVALID_SUBSCRIPTION) { /* given up meanwhile: it is begun anew */
+        (void)pthread_mutex_lock(&made->mutex);
+        made->closed = true;
+        (void)pthread_mutex_unlock(&made->mutex);
+        s = NATS_OK;
+    }
     *ear = made;
     if (s != NATS_OK) {
         rfi_nats_ear_close(ear);
@@ -131,10 +161,51 @@ reef_status rfi_nats_listen(rfi_nats_ear **ear, const rfi_nats_ear_setup *setup,
     return REEF_OK;
 }
 
+static void ear_disconnect(rfi_nats_ear *ear)
+{
+    for (int i = 0; i < EAR_SUBJECTS; i++) {
+        natsSubscription_Destroy(ear->subscriptions[i]);
+        ear->subscriptions[i] = NULL;
+    }
+    natsConnection_Destroy(ear->connection);
+    ear->connection = NULL;
+}
+
+/* As for links: a login that is refused is counted, anything else passes some day. Which it was libnats says only if it does not try again by
+ * itself. */
+static void ear_revive(rfi_nats_ear *ear)
+{
+    ear_disconnect(ear);
+    natsStatus s = natsOptions_SetRetryOnFailedConnect(ear->options, false, NULL, NULL);
+    s = s == NATS_OK ? ear_connect(ear) : s;
+    bool refused = rfi_nats_refuses(s);
+    if (s == NATS_OK) {
+        ear_connected(ear->connection, ear);
+        s = ear_subscribe(ear, &ear->setup);
+    }
+    (void)pthread_mutex_lock(&ear->mutex);
+    ear->closed = ear->closed || s != NATS_OK;
+    ear->refusals += refused;
+    (void)pthread_mutex_unlock(&ear->mutex);
+}
+
+void rfi_nats_ear_tend(rfi_nats_ear *ear)
+{
+    static const double pause = 1;
+    (void)pthread_mutex_lock(&ear->mutex);
+    bool due = ear->closed && ear->refusals < EAR_REVIVALS && rfi_nats_now() >= ear->revive_at;
+    ear->closed = ear->closed && !due;
+    (void)pthread_mutex_unlock(&ear->mutex);
+    if (due) {
+        ear_revive(ear);
+        ear->revive_at = rfi_nats_now() + pause;
+    }
+}
+
 bool rfi_nats_ear_refused(rfi_nats_ear *ear)
 {
     (void)pthread_mutex_lock(&ear->mutex);
-    bool refused = ear->refused;
+    bool refused = ear->closed && ear->refusals >= EAR_REVIVALS;
     (void)pthread_mutex_unlock(&ear->mutex);
     return refused;
 }
@@ -169,10 +240,7 @@ void rfi_nats_ear_close(rfi_nats_ear **handle)
     if (ear->connection) {
         natsConnection_Close(ear->connection);
     }
-    for (int i = 0; i < EAR_SUBJECTS; i++) {
-        natsSubscription_Destroy(ear->subscriptions[i]);
-    }
-    natsConnection_Destroy(ear->connection);
+    ear_disconnect(ear);
     natsOptions_Destroy(ear->options);
     rfi_wipe(&ear->login, sizeof ear->login);
     if (ear_is_quiet(ear)) { /* better some memory lost than a thread writing to what is no longer there */

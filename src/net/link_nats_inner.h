@@ -87,6 +87,11 @@ void rfi_nats_add_counts(natsConnection *connection, rfi_nats_counts *counts);
  * ever unless the login is refused RFI_NATS_REVIVALS times. */
 void rfi_nats_revive(rfi_nats_link *link);
 
+/* Why a connection could not be made: the broker does not want it, whereas anything else passes. */
+bool rfi_nats_refuses(natsStatus s);
+/* Seconds on a monotonic clock. */
+double rfi_nats_now(void);
+
 /* A connection that is lost, or cannot be made, is tried again for ever, after rfi_nats_delay. */
 natsStatus rfi_nats_try_again(natsOptions *o);
 

@@ -280,14 +280,24 @@ static bool clock_was_set(rfi_nats_link *link, double now)
     return set;
 }
 
+bool rfi_nats_refuses(natsStatus s)
+{
+    return s == NATS_CONNECTION_AUTH_FAILED || s == NATS_SSL_ERROR || s == NATS_SECURE_CONNECTION_REQUIRED ||
+           s == NATS_SECURE_CONNECTION_WANTED;
+}
+
+double rfi_nats_now(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
 /* A login that the broker refuses is counted; anything else that may stand in the way of one, such as a broker that is too busy to answer in
  * time, passes some day, however often it happens. A broker that says nothing holds the caller up for 2 s and is asked more rarely. */
 static void note_revival(rfi_nats_link *link, natsStatus s)
 {
     static const double most = 5;
     static const double most_mute = 20;
-    bool refused = s == NATS_CONNECTION_AUTH_FAILED || s == NATS_SSL_ERROR || s == NATS_SECURE_CONNECTION_REQUIRED ||
-                   s == NATS_SECURE_CONNECTION_WANTED;
+    bool refused = rfi_nats_refuses(s);
     bool there = s == NATS_OK && natsConnection_Status(link->connection) == NATS_CONN_STATUS_CONNECTED;
     if (there) {
         connected(link->connection, link);

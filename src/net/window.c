@@ -347,6 +347,17 @@ static void note_pace(rfi_window *window, double now, double took)
     }
 }
 
+/* A chunk of a later round came instead of one asked for. That the ring has moved on is believed only of a sender that has signed so late a
+ * round: chunks are not signed themselves, and one broker must not end what another one would bring. */
+static void give_up_gone(rfi_peer *peer, rfi_slot *slot)
+{
+    if (peer->claim >= (int64_t)slot->round + RFI_RING) {
+        rfi_fetch_stop(&slot->fetch);
+        slot->state = RFI_SLOT_EMPTY;
+        peer->counts[RFI_GONE]++;
+    }
+}
+
 rfi_cause rfi_window_chunk(rfi_window *window, double now, uint32_t agent, const unsigned char *bytes, size_t size)
 {
     ptrdiff_t l = rfi_window_find(window, agent);
@@ -371,8 +382,7 @@ rfi_cause rfi_window_chunk(rfi_window *window, double now, uint32_t agent, const
             cause = RFI_CHUNK;
             break;
         case RFI_TAKEN_GONE:
-            slot->state = RFI_SLOT_EMPTY;
-            peer->counts[RFI_GONE]++;
+            give_up_gone(peer, slot);
             break; /* the message may be what the other slot waits for */
         case RFI_TAKEN_SHUT:
             cause = refuse(peer, slot, RFI_SEAL);

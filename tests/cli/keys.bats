@@ -75,8 +75,8 @@ draft() {
     run -3 "$REEF" check draft.yaml
     [[ "$output" == *"not a signed run file"*"\`reef keys sign\` signs a draft"* ]]
     { cat run.yaml; printf '%0.s# padding\n' {1..30000}; } >long.yaml
-    run -2 "$REEF" check long.yaml
-    [[ "$output" == *"at most 262144 are supported"* ]]
+    run -3 "$REEF" check long.yaml
+    [[ "$output" == *"larger than 256 KiB"* ]]
 }
 
 @test "a draft that is no run file is not signed; what nobody tolerates is a warning" {

@@ -2,6 +2,7 @@
  * libnats brings messages on a third kind. ThreadSanitizer watches this test. */
 #include "net/agent.h"
 #include "net/broker.h"
+#include "net/journal.h"
 #include "net/keys.h"
 #include "net/link_nats.h"
 #include "net/roster.h"
@@ -16,9 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { AGENTS = 3, NUMBERS = 20000, ROUNDS = 5, SECONDS = 120 };
+enum { AGENTS = 3, NUMBERS = 20000, ROUNDS = 5, SECONDS = 120, FROM = 10 };
 
 typedef struct player {
     reef_agent *agent;
@@ -37,8 +39,9 @@ typedef struct world {
 
 /* ---- a run ---- */
 
-/* Makes the keys at the first call, and the run file with the port of the broker. */
-static void write_run(world *w, int port)
+/* Makes the keys at the first call, and the run file with the port of the broker; `after`: of the next epoch, from round FROM on, behind the file
+ * of that name. */
+static void write_epoch(world *w, int port, const char *after)
 {
     static char people[AGENTS][REEF_NET_KEYS_SIZE], boss[REEF_NET_KEYS_SIZE];
     char path[SCRATCH_PATH];
@@ -51,10 +54,11 @@ static void write_run(world *w, int port)
     }
     int length =
         snprintf(text, sizeof text,
-                 "reef: 1\nrun: t\nid: 000102030405060708090a0b0c0d0e0f\ncoordinator: %.*s\ngraph: complete\n"
+                 "epoch: %d\nfrom: %d\nreef: 1\nrun: t\nid: 000102030405060708090a0b0c0d0e0f\ncoordinator: "
+                 "%.*s\ngraph: complete\n"
                  "weights: uniform\nrule: mean\nmalicious: 0.2\ndeadline: 60s\nchunk: 64KiB\n"
                  "model: {count: %d, type: f64}\nbrokers: [\"nats://127.0.0.1:%d\"]\ntest: {wait: true}\nagents:\n",
-                 (int)strcspn(boss, " "), boss, (int)NUMBERS, port);
+                 after ? 2 : 1, after ? FROM : 0, (int)strcspn(boss, " "), boss, (int)NUMBERS, port);
     for (int k = 0; k < AGENTS; k++) {
         char name[16];
         (void)snprintf(name, sizeof name, "key-%d", k);
@@ -66,7 +70,12 @@ static void write_run(world *w, int port)
     }
     (void)scratch_file(&w->folder, "draft", text, (size_t)length, path);
     (void)unlink(scratch_path(&w->folder, "run", w->run));
-    CHECK(reef_net_sign(path, key, w->run, &error) == REEF_OK, "%s", error.text);
+    CHECK(reef_net_sign_after(path, key, after, 0, w->run, &error) == REEF_OK, "%s", error.text);
+}
+
+static void write_run(world *w, int port)
+{
+    write_epoch(w, port, NULL);
 }
 
 static bool next_stream(void *user, ptrdiff_t index, char *name, char *body)
@@ -249,12 +258,61 @@ static void what_is_waited_for_is_not_what_is_there(void **state)
     assert_non_null(strstr(rfi_agent_lacks(0.8, 0.6), "models"));
 }
 
+/* The state folder of agent 0, with a journal that allows to sign from round `next` on alone. */
+static void sign_until(world *w, uint64_t next)
+{
+    static const unsigned char mark[RFI_HASH_BYTES];
+    char path[SCRATCH_PATH];
+    rfi_runfile file;
+    rfi_secret secret;
+    rfi_journal journal;
+    reef_error error = {REEF_OK, ""};
+    CHECK(rfi_runfile_load(NULL, w->run, &file, &error) == REEF_OK, "%s", error.text);
+    CHECK(rfi_secret_read(w->keys[0], &secret, &error) == REEF_OK, "%s", error.text);
+    (void)scratch_path(&w->states[0], "journal", path);
+    CHECK(rfi_journal_open(&journal, NULL, path, file.id, secret.identity.public_key, true, &error) == REEF_OK, "%s",
+          error.text);
+    CHECK(rfi_journal_record(&journal, next - 1, mark, &error) == REEF_OK, "%s", error.text);
+    rfi_journal_close(&journal);
+    rfi_runfile_free(&file);
+}
+
+/* An agent that is started after the next epoch has begun goes over to it at once, while its program asks what models of the run are like. */
+static void what_models_are_like_is_known_while_the_epoch_changes(void **state)
+{
+    enum { ASKED = 1000 };
+    world *w = *state;
+    player *p = &w->players[0];
+    char first[SCRATCH_PATH];
+    char before[SCRATCH_PATH];
+    struct timespec began;
+    struct timespec now;
+    reef_error error = {REEF_OK, ""};
+    reef_agent_destroy(&p->agent);
+    sign_until(w, 2 * FROM);
+    assert_int_equal(rename(w->run, scratch_path(&w->folder, "first", first)), 0);
+    write_epoch(w, w->server.port, first);
+    (void)scratch_path(&w->states[0], "run.before.yaml", before);
+    CHECK(reef_agent_create(&p->agent, w->run, w->keys[0], NULL, w->states[0].folder, NULL, &error) == REEF_OK, "%s",
+          error.text);
+    (void)clock_gettime(CLOCK_MONOTONIC, &began);
+    while (access(before, F_OK) != 0) {
+        for (int i = 0; i < ASKED; i++) {
+            assert_true(reef_agent_dimension(p->agent) == NUMBERS && reef_agent_double(p->agent));
+        }
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        CHECK(now.tv_sec - began.tv_sec < SECONDS, "it does not go over to the next epoch");
+    }
+    (void)unlink(first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(agents_of_one_program_learn_together, set_up, tear_down),
         cmocka_unit_test(what_is_waited_for_is_not_what_is_there),
         cmocka_unit_test_setup_teardown(an_agent_can_be_closed_at_any_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_models_are_like_is_known_while_the_epoch_changes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

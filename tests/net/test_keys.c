@@ -170,6 +170,7 @@ static void only_nonces_are_signed_for_brokers(void **state)
     assert_false(rfi_is_nonce(longer));
     longer[64] = '\0';
     assert_true(rfi_is_nonce(longer));
+    assert_false(rfi_is_nonce(NULL));
 }
 
 static int start(void **state)

@@ -7,6 +7,7 @@
 #include "support/check.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,18 +262,24 @@ static void a_killed_server_costs_time_only(void **state)
     }
 }
 
+/* From now on the server lets nobody in but the owner of these keys. */
+static void ask_for_a_login(party *p, const rfi_keys *keys)
+{
+    char user[RFI_KEY_TEXT];
+    char config[200];
+    server_kill(&p->server);
+    rfi_key_print(user, RFI_LETTER_LOGIN, keys->public_key);
+    (void)snprintf(config, sizeof config, "authorization { users: [ { nkey: %s } ] }", user);
+    server_start(&p->server, config);
+}
+
 static void login_with_a_key(void **state)
 {
     party *p = *state;
-    char user[RFI_KEY_TEXT];
-    char config[200];
     rfi_keys keys = frames_keys(50);
     rfi_keys stranger = frames_keys(51);
     reef_error error = {REEF_OK, ""};
-    server_kill(&p->server);
-    rfi_key_print(user, RFI_LETTER_LOGIN, keys.public_key);
-    (void)snprintf(config, sizeof config, "authorization { users: [ { nkey: %s } ] }", user);
-    server_start(&p->server, config);
+    ask_for_a_login(p, &keys);
     rfi_nats_setup setup = {.url = p->server.url, .run = "t", .agent = 0, .login = &keys};
     const rfi_topic slot = {.kind = RFI_TOPIC_SLOT};
     const rfi_keys *const logins[] = {&keys, &stranger};
@@ -292,6 +299,25 @@ static void login_with_a_key(void **state)
         CHECK(answered == (i == 0), "login %d: %d", i, answered);
         rfi_nats_close(&link);
     }
+}
+
+/* A server that asks for no signature, and so sends no nonce, is none to log in at; it is tried again, like one that is away. */
+static void no_login_where_none_is_asked_for(void **state)
+{
+    const party *p = *state;
+    const rfi_keys keys = frames_keys(50);
+    const rfi_nats_setup setup = {.url = p->server.url, .run = "t", .agent = 0, .login = &keys};
+    rfi_netlink *link = NULL;
+    rfi_nats_counts counts;
+    rfi_message message;
+    reef_error error = {REEF_OK, ""};
+    CHECK(rfi_nats_open(&link, NULL, &setup, &error) == REEF_OK, "%s", error.text);
+    for (double end = now() + 3; now() < end; rfi_nats_wait(link, 0.1)) {
+        (void)link->ops->poll(link, &message);
+        rfi_nats_count(link, &counts);
+        assert_false(counts.up || rfi_nats_refused(link));
+    }
+    rfi_nats_close(&link);
 }
 
 /* A neighbour that sends the largest messages a broker takes costs no memory for them: they are kept empty, to be refused. */
@@ -378,6 +404,84 @@ static void a_large_message_displaces_no_other(void **state)
     rfi_nats_close(&receiver);
 }
 
+/* What an observer has heard, on a thread of libnats: the first message keeps it busy until it is told to go on. */
+typedef struct audience {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool busy, released;
+    int count;
+    size_t bytes;
+} audience;
+
+static void hear_slowly(void *user, const char *subject, const unsigned char *bytes, size_t size)
+{
+    audience *a = user;
+    (void)subject;
+    (void)bytes;
+    (void)pthread_mutex_lock(&a->lock);
+    a->busy = true;
+    (void)pthread_cond_broadcast(&a->changed);
+    while (!a->released) {
+        (void)pthread_cond_wait(&a->changed, &a->lock);
+    }
+    a->count++;
+    a->bytes += size;
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+/* Until no more has come for a second. */
+static void wait_until_all_is_heard(audience *a)
+{
+    int before = -1;
+    int heard = 0;
+    while (heard != before || heard < 2) {
+        before = heard;
+        (void)nanosleep(&(struct timespec){1, 0}, NULL);
+        (void)pthread_mutex_lock(&a->lock);
+        heard = a->count;
+        (void)pthread_mutex_unlock(&a->lock);
+    }
+}
+
+/* However long an observer is busy, and whatever an agent sends meanwhile, what waits takes a bounded room. */
+static void an_observer_that_is_busy_takes_no_more_room(void **state)
+{
+    enum { LARGE_BYTES = 1000000, MANY = 80, MOST = 40 };
+    party *p = *state;
+    static unsigned char bytes[LARGE_BYTES];
+    audience a = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    const rfi_keys login = frames_keys(50);
+    const rfi_nats_ear_setup to = {.url = p->server.url, .run = "t", .login = &login, .hear = hear_slowly, .user = &a};
+    const rfi_nats_setup from = {.url = p->server.url, .run = "t", .agent = 1, .login = &login};
+    const rfi_topic topic = {.kind = RFI_TOPIC_STATUS, .agent = 1};
+    rfi_nats_ear *ear = NULL;
+    rfi_netlink *liar = NULL;
+    ask_for_a_login(p, &login);
+    assert_int_equal(rfi_nats_listen(&ear, &to, NULL), REEF_OK);
+    assert_int_equal(rfi_nats_open(&liar, NULL, &from, NULL), REEF_OK);
+    bool busy = false;
+    for (double end = now() + 60; !busy;) {
+        CHECK(now() < end, "nothing is heard");
+        liar->ops->publish(liar, &topic, "", 1);
+        (void)nanosleep(&(struct timespec){0, 50000000}, NULL);
+        (void)pthread_mutex_lock(&a.lock);
+        busy = a.busy;
+        (void)pthread_mutex_unlock(&a.lock);
+    }
+    for (int i = 0; i < MANY; i++) {
+        liar->ops->publish(liar, &topic, bytes, sizeof bytes);
+    }
+    rfi_nats_close(&liar); /* waits until the server has them */
+    (void)nanosleep(&(struct timespec){2, 0}, NULL);
+    (void)pthread_mutex_lock(&a.lock);
+    a.released = true;
+    (void)pthread_cond_broadcast(&a.changed);
+    (void)pthread_mutex_unlock(&a.lock);
+    wait_until_all_is_heard(&a);
+    CHECK(a.bytes > LARGE_BYTES && a.bytes <= (size_t)MOST * LARGE_BYTES, "%d messages of %zu bytes", a.count, a.bytes);
+    rfi_nats_ear_close(&ear);
+}
+
 static void refuses_brokers_without_tls(void **state)
 {
     (void)state;
@@ -404,7 +508,9 @@ int main(void)
         TEST(a_killed_server_costs_time_only),
         TEST(large_messages_take_no_more_room),
         TEST(a_large_message_displaces_no_other),
+        TEST(an_observer_that_is_busy_takes_no_more_room),
         TEST(login_with_a_key),
+        TEST(no_login_where_none_is_asked_for),
         cmocka_unit_test(refuses_brokers_without_tls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,19 @@ static void announce(desk *d, ptrdiff_t peer, uint64_t round)
     assert_int_equal(rfi_window_frame(d->window, 0, RFI_PLACE_SLOT, agent_of(peer), round, frame, size), RFI_GOOD);
 }
 
+/* Says which round it has signed last. */
+static void greet(desk *d, ptrdiff_t peer, uint64_t last)
+{
+    unsigned char frame[RFI_MANIFEST_BYTES];
+    rfi_keys keys = frames_keys(agent_of(peer));
+    rfi_head head = {
+        .type = RFI_FRAME_HELLO, .flags = RFI_FLAG_INLINE, .epoch = 1, .agent = agent_of(peer), .round = last + 1};
+    memcpy(head.run, frames_run, sizeof head.run);
+    memcpy(head.key, keys.public_key, sizeof head.key);
+    size_t size = frames_make(frame, &head, &keys, NULL);
+    assert_int_equal(rfi_window_frame(d->window, 0, RFI_PLACE_EVENT, agent_of(peer), 0, frame, size), RFI_GOOD);
+}
+
 static void ask(desk *d, double now)
 {
     request r;
@@ -193,12 +206,65 @@ static void a_fast_line_is_used(void **state)
     assert_int_equal(d->asked, PEERS * (CHUNKS + 1));
 }
 
+/* What comes in place of a chunk when a later round has taken its place in the ring. */
+static void say_gone(desk *d, double now, const request *r)
+{
+    rfi_chunk_head(d->message, r->round + RFI_RING, r->number);
+    assert_int_equal(
+        rfi_window_chunk(d->window, now, agent_of(r->peer), d->message, RFI_CHUNK_HEAD_BYTES + RFI_CHUNK_MIN),
+        RFI_REPEAT);
+    rfi_window_vain(d->window, agent_of(r->peer), r->round, r->number);
+}
+
+/* One of two brokers answers everything so, and is the faster one. */
+static void one_broker_does_not_end_what_another_brings(void **state)
+{
+    desk *d = *state;
+    for (ptrdiff_t l = 0; l < PEERS; l++) {
+        announce(d, l, 1);
+    }
+    for (ask(d, 0); d->waiting > 0; ask(d, 0)) {
+        request r = next(d);
+        say_gone(d, 0, &r);
+        bring(d, 0, &r);
+    }
+    for (ptrdiff_t l = 0; l < PEERS; l++) {
+        assert_true(is_there(d, l));
+        assert_int_equal(d->window->peers[l].counts[RFI_GONE], 0);
+    }
+}
+
+/* Whoever has signed the later round has taken the place: nothing more of the earlier one is asked for. */
+static void what_its_sender_has_replaced_is_gone(void **state)
+{
+    desk *d = *state;
+    const rfi_peer *peers = d->window->peers;
+    announce(d, 0, 1);
+    announce(d, 1, 1);
+    greet(d, 0, 1 + RFI_RING - 1);
+    for (int over = 0; over < 2; over++) {
+        for (ask(d, 10 * over); d->waiting > 0;) {
+            request r = next(d);
+            say_gone(d, 10 * over, &r);
+        }
+        assert_int_equal(d->asked, 2 * (over + 1));
+        assert_int_equal(peers[0].counts[RFI_GONE], over);
+        assert_int_equal(peers[1].counts[RFI_GONE], 0);
+        greet(d, 0, 1 + RFI_RING);
+    }
+    ask(d, 20);
+    assert_int_equal(d->asked, 2 * 2 + 1); /* of the other one, who has signed no more */
+    assert_int_equal(d->line[0].peer, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_has_no_chunks_keeps_nobody_waiting, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thin_line_is_not_filled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_fast_line_is_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_broker_does_not_end_what_another_brings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_its_sender_has_replaced_is_gone, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ typedef struct deaf_server {
 static void greet(int client, const char *answer)
 {
     static const char info[] = "INFO {\"server_id\":\"x\",\"version\":\"2.9.10\",\"proto\":1,\"headers\":true,"
-                               "\"max_payload\":1048576}\r\n";
+                               "\"nonce\":\"Zm9vYmFyYmF6-_A\",\"max_payload\":1048576}\r\n";
     char said[8192] = "";
     size_t have = 0;
     if (send(client, info, sizeof info - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof info - 1)) {
@@ -225,6 +225,29 @@ static void a_broker_that_is_away_is_tried_ever_more_slowly(void **state)
     CHECK(knocks >= 2 && knocks <= 8, "%d attempts within 5 s", knocks);
 }
 
+/* Brokers tell of others of their cluster. A malicious one could name any machine, and one that is reached without TLS. */
+static void a_broker_sends_nobody_elsewhere(void **state)
+{
+    static const char info[] = "PONG\r\nINFO {\"server_id\":\"x\",\"version\":\"2.9.10\",\"proto\":1,\"headers\":true,"
+                               "\"max_payload\":1048576,\"connect_urls\":[\"127.0.0.1:%d\"]}\r\n";
+    char answer[sizeof info + 16];
+    (void)state;
+    door d;
+    door elsewhere;
+    door_open(&elsewhere, 0, "");
+    (void)snprintf(answer, sizeof answer, info, elsewhere.server.port);
+    door_open(&d, INT_MAX, answer);
+    rfi_netlink *link = deaf_link(d.server.port);
+    for (double end = now() + 3; now() < end; rfi_nats_wait(link, 0.1)) {
+        rfi_message message;
+        (void)link->ops->poll(link, &message);
+    }
+    rfi_nats_close(&link);
+    int knocks = door_close(&d);
+    CHECK(knocks >= 2, "%d attempts", knocks);
+    assert_int_equal(door_close(&elsewhere), 0);
+}
+
 /* A broker without time for a login is no broker that refuses it, although libnats gives up both alike: the agent must not end. */
 static void a_busy_broker_is_not_one_that_refuses(void **state)
 {
@@ -255,6 +278,46 @@ static void a_busy_broker_is_not_one_that_refuses(void **state)
     }
 }
 
+static void hear_nothing(void *user, const char *subject, const unsigned char *bytes, size_t size)
+{
+    (void)user;
+    (void)subject;
+    (void)bytes;
+    (void)size;
+}
+
+/* The same holds for observers. */
+static void an_observer_waits_for_a_busy_broker(void **state)
+{
+    enum { BUSY, REFUSES, DOORS };
+    static const char *const answers[DOORS] = {"-ERR 'Authentication Timeout'\r\n",
+                                               "-ERR 'Authorization Violation'\r\n"};
+    static const rfi_keys nobody;
+    static const double long_enough = 10;
+    door doors[DOORS];
+    rfi_nats_ear *ears[DOORS];
+    (void)state;
+    for (int i = 0; i < DOORS; i++) {
+        char url[64];
+        door_open(&doors[i], INT_MAX, answers[i]);
+        (void)snprintf(url, sizeof url, "nats://127.0.0.1:%d", doors[i].server.port);
+        const rfi_nats_ear_setup setup = {.url = url, .run = "t", .login = &nobody, .hear = hear_nothing};
+        assert_int_equal(rfi_nats_listen(&ears[i], &setup, NULL), REEF_OK);
+    }
+    double began = now();
+    while (now() < began + HANG_SECONDS && (now() < began + long_enough || !rfi_nats_ear_refused(ears[REFUSES]))) {
+        for (int i = 0; i < DOORS; i++) {
+            rfi_nats_ear_tend(ears[i]);
+        }
+        (void)nanosleep(&(struct timespec){0, 100000000}, NULL);
+    }
+    for (int i = 0; i < DOORS; i++) {
+        CHECK(rfi_nats_ear_refused(ears[i]) == (i == REFUSES), "refused or not: %s", answers[i]);
+        rfi_nats_ear_close(&ears[i]);
+        CHECK(door_close(&doors[i]) >= 4, "it is not tried again: %s", answers[i]);
+    }
+}
+
 static void waits_double(void **state)
 {
     (void)state;
@@ -276,7 +339,9 @@ int main(void)
         cmocka_unit_test(a_deaf_broker_holds_nobody_up_for_ever),
         cmocka_unit_test(a_deaf_broker_is_tried_again),
         cmocka_unit_test(a_broker_that_is_away_is_tried_ever_more_slowly),
+        cmocka_unit_test(a_broker_sends_nobody_elsewhere),
         cmocka_unit_test(a_busy_broker_is_not_one_that_refuses),
+        cmocka_unit_test(an_observer_waits_for_a_busy_broker),
         cmocka_unit_test(waits_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
