@@ -2,9 +2,11 @@
  *
  * Each line is one rule on K = 8 rows of M float32 numbers, through a plan that is made once; all of it stays in the first cache. Reported
  * is the smallest processor time of a call over batches of calls, and beside it that of a plain loop over the same rows that takes their
- * mean: what the arithmetic alone would cost without any checks.
+ * mean: what the arithmetic alone would cost without any checks. The goal of a call is little more than its own arithmetic.
  *
- * usage: bench_short [--repeats N]     batches, 50 unless told (other flags are for other benchmarks and are ignored)
+ * usage: bench_short [--repeats N] [--json FILE]     (other flags are for other benchmarks and are ignored)
+ *   --repeats N     batches, 50 unless told
+ *   --json FILE     each line also there, as JSON
  */
 #include <reef/reef.h>
 #include <stdint.h>
@@ -28,6 +30,7 @@ typedef struct bench {
     reef_plan *plan; /* NULL: the plain loop */
     reef_state *state;
     int repeats;
+    FILE *json;
 } bench;
 
 static void check(reef_status status, const reef_error *error)
@@ -111,6 +114,20 @@ static double measure_rule(bench *b, const char *spec, reef_context *context)
     return time;
 }
 
+static void measure_line(bench *b, const char *spec, reef_context *context)
+{
+    const char *isa = reef_system_facts().instructions;
+    double plain = measure(b);
+    double time = measure_rule(b, spec, context);
+    printf("%-14s  %4td  %9.0f  %10.1f  %9.1fx\n", spec, b->length, time, plain, time / plain);
+    fflush(stdout);
+    if (b->json) {
+        fprintf(b->json, "{\"rows\": %d, \"length\": %td, \"spec\": \"%s\", \"isa\": \"%s\", ", ROWS, b->length, spec,
+                isa);
+        fprintf(b->json, "\"ns_per_call\": %.2f, \"ns_plain_mean\": %.2f}\n", time, plain);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static bench b;
@@ -120,21 +137,21 @@ int main(int argc, char **argv)
     for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], "--repeats") == 0) {
             b.repeats = (int)strtol(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--json") == 0) {
+            b.json = fopen(argv[i + 1], "w");
         }
     }
     fill(&b);
     check(reef_context_create(&context, NULL, &error), &error);
     check(reef_context_set_threads(context, 1, &error), &error);
-    printf("Short vectors, %d rows, %s: nanoseconds per prepared call\n\n%-14s  %4s  %9s  %9s\n", ROWS,
-           reef_system_facts().instructions, "rule", "M", "call", "plain mean");
+    printf("Short vectors, %d rows, %s: nanoseconds per prepared call\n\n%-14s  %4s  %9s  %10s  %10s\n", ROWS,
+           reef_system_facts().instructions, "rule", "M", "call", "plain mean", "over it");
     for (int s = 0; s < SPECS; s++) {
         for (int i = 0; i < LENGTHS; i++) {
             b.length = lengths[i];
-            double plain = measure(&b);
-            printf("%-14s  %4td  %9.0f  %9.1f\n", specs[s], b.length, measure_rule(&b, specs[s], context), plain);
-            fflush(stdout);
+            measure_line(&b, specs[s], context);
         }
     }
     reef_context_destroy(&context);
-    return 0;
+    return b.json && fclose(b.json) != 0;
 }

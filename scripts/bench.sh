@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and runs every benchmark:  bench.sh [FLAGS...]     (FLAGS go to each of them)
-# Tables go to the terminal, the same lines as JSON to build/bench/NAME.jsonl.
+# Tables go to the terminal; the same lines go as JSON to build/bench/NAME.jsonl, except those of bench_gram and bench_problems.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build/bench

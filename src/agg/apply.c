@@ -116,42 +116,48 @@ static bool is_plain(const reef_plan *plan, const reef_input *input, const reef_
            !atomic_load_explicit(&plan->any_suspect, memory_order_relaxed) && rfi_weights_equal(plan, input->weights);
 }
 
-/* As check_places, but without telling what is wrong. */
+/* As check_places, but without telling what is wrong: no row may begin less than its length before or behind the result. */
 static bool are_apart(const reef_plan *plan, const void *const *rows, const void *out)
 {
-    uintptr_t bytes = (uintptr_t)plan->total * rfi_dtype_size(plan->dtype);
-    uintptr_t from = (uintptr_t)out;
-    bool apart = out;
+    uintptr_t bytes = (uintptr_t)plan->total * (plan->dtype == REEF_F32 ? sizeof(float) : sizeof(double));
+    uintptr_t nearest = (uintptr_t)out - bytes + 1;
     for (ptrdiff_t l = 0; l < plan->rows; l++) {
-        uintptr_t row = (uintptr_t)rows[l];
-        apart = apart && row && (row >= from + bytes || from >= row + bytes);
+        if (!rows[l] || (uintptr_t)rows[l] - nearest < 2 * bytes - 1) {
+            return false;
+        }
     }
-    return apart;
+    return out;
+}
+
+void rfi_short_begin(reef_plan *plan)
+{
+    const rfi_worker *w = plan->m.workers;
+    plan->tuned = rfi_plan_tune(plan, plan->m.raw_weights, plan->n_raw, plan->equal_raw);
+    plan->span = (reef_span){.a = plan->m.raw_weights,
+                             .equal = true,
+                             .single = plan->dtype == REEF_F32,
+                             .n = plan->rows,
+                             .count = plan->total,
+                             .f = plan->malicious_count[0],
+                             .tuned = plan->tuned,
+                             .half_tol = plan->dtype == REEF_F32 ? RFI_HALF_TOL_F32 : RFI_HALF_TOL_F64,
+                             .hard = w->hard,
+                             .scratch = w->scratch,
+                             .kernels = plan->kernels};
 }
 
 /* One call of the rule's kernel on all there is, and the scalar rule where the kernel leaves a coordinate to it. False: something is out of
  * the ordinary (a pointer, a number that is not finite), and all must be done the long way, which starts again and reports what is wrong. */
 static bool apply_short(reef_plan *plan, const reef_input *input, void *out)
 {
-    const rfi_worker *w = plan->m.workers;
     if (!are_apart(plan, input->rows, out)) {
         return false;
     }
     plan->begun = false; /* whatever was under way is over */
-    reef_span span = {.rows = input->rows,
-                      .a = plan->m.raw_weights,
-                      .equal = true,
-                      .single = plan->dtype == REEF_F32,
-                      .n = plan->rows,
-                      .count = plan->total,
-                      .f = plan->malicious_count[0],
-                      .self = input->has_self ? input->self : -1,
-                      .tuned = plan->tuned,
-                      .half_tol = plan->dtype == REEF_F32 ? RFI_HALF_TOL_F32 : RFI_HALF_TOL_F64,
-                      .out = out,
-                      .hard = w->hard,
-                      .scratch = w->scratch,
-                      .kernels = plan->kernels};
+    reef_span span = plan->span;
+    span.rows = input->rows;
+    span.self = input->has_self ? input->self : -1;
+    span.out = out;
     unsigned flush = rfi_flush_begin();
     ptrdiff_t hard = plan->rule->span(plan->params, &span);
     rfi_flush_end(flush);

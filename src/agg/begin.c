@@ -214,7 +214,7 @@ static reef_status select_rows(reef_plan *plan, reef_error *error)
     plan->pass = 0;
     acquit_all(plan);
     if (!plan->settled && plan->brief) {
-        plan->tuned = rfi_plan_tune(plan, plan->m.raw_weights, plan->n_raw, plan->equal_raw);
+        rfi_short_begin(plan);
     }
     plan->settled = !plan->input.weights && plan->dropped == 0;
     rfi_plan_unsee(plan);

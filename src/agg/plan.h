@@ -185,6 +185,7 @@ struct reef_plan {
     bool begun;
     bool settled;   /* what begin.c finds out about the rows holds for all aggregations with equal weights */
     double tuned;   /* the rule's constant then, for a brief plan */
+    reef_span span; /* all there is, for a brief plan that is settled; rows, self and out are those of a call */
     ptrdiff_t pass; /* passes solved so far */
     reef_input input;
     reef_report *report;
@@ -210,6 +211,9 @@ void rfi_plan_rows(const reef_plan *plan, rfi_worker *worker, rfi_type type);
 
 /* Whether an input's weights (NULL: none are given) are all the same: then they are as good as none. */
 bool rfi_weights_equal(const reef_plan *plan, const double *given);
+
+/* apply.c: what the short way of reef_plan_apply needs, for a brief plan, once the rows in use are known. */
+void rfi_short_begin(reef_plan *plan);
 
 /* Forgets what was observed: before every pass. */
 void rfi_plan_unsee(reef_plan *plan);

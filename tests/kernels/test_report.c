@@ -321,6 +321,27 @@ static void policies(void **state)
     }
 }
 
+/* Coordinates with values so large that the kernels leave them to the scalar rules, among others that they do: each is in the report, once. */
+static void huge_values(void **state)
+{
+    static const char *const rules[] = {"median", "median:even=upper", "trimmed:f=20%", "meamed:f=20%", "ref"};
+    static const ptrdiff_t sizes[] = {17, 64, 65, 131};
+    (void)state;
+    for (uint32_t c = 0; c < COUNT(rules) * COUNT(sizes) * 4; c++) {
+        model d;
+        ptrdiff_t size = sizes[c / 4 % COUNT(sizes)];
+        bool single = c % 2;
+        model_create(&d, c / 2 % 2 ? 11 : 40, 1, &size, single ? REEF_F32 : REEF_F64, 1, c);
+        add_malicious(&d);
+        for (ptrdiff_t i = c % 3; i < size; i += 5 + i / 16) {
+            model_set(&d, 0, 0, i, single ? 3e38 : 1.5e308); /* the sum overflows */
+            model_set(&d, 0, 5, i, single ? 3e38 : 1.5e308);
+        }
+        compare_policy(&d, rules[c / 4 / COUNT(sizes)]);
+        model_destroy(&d);
+    }
+}
+
 /* A dropped row leaves no trace: the same bits as if it had never been sent. One segment of three holds it, so that a
  * whole aggregation is under way before it is met. */
 static void dropped_rows_leave_no_trace(void **state)
@@ -370,6 +391,7 @@ int main(void)
         cmocka_unit_test(reports_of_long_rows),
         cmocka_unit_test(policies),
         cmocka_unit_test(dropped_rows_leave_no_trace),
+        cmocka_unit_test(huge_values),
     };
     return cmocka_run_group_tests(tests, NULL, forget_isa);
 }

@@ -1,17 +1,6 @@
 /* Between the public reef_span and the kernels. */
 #include "agg/rules/fast.h"
 
-rfi_span rfi_span_of(const reef_span *span)
-{
-    return (rfi_span){.rows = span->rows,
-                      .weights = span->equal ? NULL : span->a,
-                      .n = span->n,
-                      .count = span->count,
-                      .out = span->out,
-                      .scratch = span->scratch,
-                      .hard = span->hard};
-}
-
 rfi_kernel_report rfi_span_report(reef_span *span)
 {
     span->reported = true;

@@ -7,7 +7,16 @@
 #include <reef/rule.h>
 
 /* The same span in the words of the kernels; weights NULL when they are equal. */
-rfi_span rfi_span_of(const reef_span *span);
+static inline rfi_span rfi_span_of(const reef_span *span)
+{
+    return (rfi_span){.rows = span->rows,
+                      .weights = span->equal ? NULL : span->a,
+                      .n = span->n,
+                      .count = span->count,
+                      .out = span->out,
+                      .scratch = span->scratch,
+                      .hard = span->hard};
+}
 
 /* Whether the kernels of order statistics may be used: weights are equal, or none is so small that it would vanish in products and the rows are the
  * caller's own. With unequal weights a result jumps where two values tie, so both ways must see the same values. */

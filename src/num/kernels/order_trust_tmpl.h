@@ -2,7 +2,7 @@
  *
  * The ranks first .. last - 1 of a column count, one unit each. Values that tie at the first or the last of them divide the ranks that are left
  * for them, as the scalar rules have it. Without such ties, the usual case, a value has one unit between the ends and none outside: then
- * it is enough to count those outside, some groups at a time. */
+ * it is enough to count those inside, some groups at a time. */
 
 typedef struct rank_ends {
     vec low, high;           /* the values at the first and the last rank */
@@ -85,14 +85,14 @@ static void finish_units(const rfi_span *span, trust_sums *sums, rfi_kernel_repo
 enum { RANK_GROUPS = 4 };
 
 typedef struct rank_trust {
-    trust_sums sums;       /* of groups with ties */
-    ptrdiff_t first, last; /* ranks that count */
-    int64_t *outside;      /* n: lanes of groups without ties, outside the ends */
-    int32_t *now;          /* n: the same of the groups at hand */
-    int64_t counted;       /* lanes of groups without ties */
-    ptrdiff_t at;          /* the groups at hand: the first one's coordinate */
-    int groups;            /* how many */
-    rank_ends ends[RANK_GROUPS];
+    trust_sums sums;             /* of groups with ties */
+    ptrdiff_t first, last;       /* ranks that count */
+    int64_t *inside;             /* n: lanes of groups without ties, from one end to the other */
+    int32_t *now;                /* n: the same of the groups at hand */
+    int64_t counted;             /* lanes of groups without ties */
+    ptrdiff_t at;                /* the groups at hand: the first one's coordinate */
+    int groups;                  /* how many */
+    rank_ends ends[RANK_GROUPS]; /* with nothing between them in lanes that do not count */
 } rank_trust;
 
 /* Room behind what the rules of order statistics and rank_sums use. */
@@ -101,15 +101,15 @@ static rank_trust rank_trust_of(const rfi_span *span, const rfi_kernel_report *r
     rank_trust trust = {.first = first, .last = last};
     if (report->share) {
         trust.sums = rank_sums(span);
-        trust.outside = (int64_t *)(void *)((char *)span->scratch + (RFI_SPAN_COLUMNS - 1) * span->n * 64);
-        trust.now = (int32_t *)(void *)(trust.outside + span->n);
-        memset(trust.outside, 0, (size_t)span->n * sizeof *trust.outside);
+        trust.inside = (int64_t *)(void *)((char *)span->scratch + (RFI_SPAN_COLUMNS - 1) * span->n * 64);
+        trust.now = (int32_t *)(void *)(trust.inside + span->n);
+        memset(trust.inside, 0, (size_t)span->n * sizeof *trust.inside);
     }
     return trust;
 }
 
-/* Counts the values outside the ends, of each row and of all. */
-KERNEL int64_t count_outside(const rfi_span *span, const rank_trust *trust, int groups, ptrdiff_t lanes)
+/* Counts the values from one end to the other, of each row and of all. */
+KERNEL int64_t count_inside(const rfi_span *span, const rank_trust *trust, int groups, ptrdiff_t lanes)
 {
     const row *rows = (const row *)span->rows;
     int64_t all = 0;
@@ -119,8 +119,7 @@ KERNEL int64_t count_outside(const rfi_span *span, const rank_trust *trust, int 
         for (int g = 0; g < groups; g++) {
             const rank_ends *e = &trust->ends[g];
             vec x = load_lanes(rows[l], trust->at + g * LANES, lanes);
-            mask outside = m_and(m_or(v_less(x, e->low), v_less(e->high, x)), e->counted);
-            bits |= (uint64_t)m_bits(outside) << g * LANES;
+            bits |= (uint64_t)m_bits(v_within(e->low, x, e->high)) << g * LANES;
         }
         trust->now[l] = __builtin_popcountll(bits);
         all += trust->now[l];
@@ -128,7 +127,7 @@ KERNEL int64_t count_outside(const rfi_span *span, const rank_trust *trust, int 
     return all;
 }
 
-/* The groups at hand. In every lane at least last - first values are not outside; if there are no more in any, nothing ties. */
+/* The groups at hand. In every lane that counts at least last - first values are inside; if there are no more in any, nothing ties. */
 KERNEL void trust_at_hand(const rfi_span *span, rank_trust *trust, int groups, ptrdiff_t lanes,
                           rfi_kernel_report *report)
 {
@@ -136,11 +135,11 @@ KERNEL void trust_at_hand(const rfi_span *span, rank_trust *trust, int groups, p
     for (int g = 0; g < groups; g++) {
         counted += __builtin_popcount(m_bits(trust->ends[g].counted));
     }
-    int64_t outside = report->none ? -1 : count_outside(span, trust, groups, lanes);
-    if (outside == counted * (span->n - (trust->last - trust->first))) {
+    int64_t inside = report->none ? -1 : count_inside(span, trust, groups, lanes);
+    if (inside == counted * (trust->last - trust->first)) {
         trust->counted += counted;
         for (ptrdiff_t l = 0; l < span->n; l++) {
-            trust->outside[l] += trust->now[l];
+            trust->inside[l] += trust->now[l];
         }
         return;
     }
@@ -158,7 +157,12 @@ KERNEL void trust_order(const rfi_span *span, ptrdiff_t at, ptrdiff_t lanes, vec
                         rank_trust *trust, rfi_kernel_report *report)
 {
     trust->at = trust->groups ? trust->at : at;
-    trust->ends[trust->groups++] = (rank_ends){low, high, low, high, m_andnot(m_first(lanes), hard)};
+    mask counted = m_andnot(m_first(lanes), hard);
+    if (!m_all(counted)) {
+        low = v_select(counted, low, v_set((real)INFINITY));
+        high = v_select(counted, high, v_set(-(real)INFINITY));
+    }
+    trust->ends[trust->groups++] = (rank_ends){low, high, low, high, counted};
     if (trust->groups == RANK_GROUPS && lanes == LANES) {
         trust->groups = 0;
         trust_at_hand(span, trust, RANK_GROUPS, LANES, report);
@@ -178,7 +182,7 @@ static void finish_order(const rfi_span *span, rank_trust *trust, rfi_kernel_rep
     double unit = 1 / (double)(trust->last - trust->first);
     finish_units(span, &trust->sums, report, unit);
     for (ptrdiff_t l = 0; l < span->n; l++) {
-        report->share[l] += unit * (double)(trust->counted - trust->outside[l]);
-        report->rejected[l] += trust->outside[l];
+        report->share[l] += unit * (double)trust->inside[l];
+        report->rejected[l] += trust->counted - trust->inside[l];
     }
 }

@@ -121,6 +121,11 @@ KERNEL mask v_equal(vec a, vec b)
     return OP(cmp)(a, b, _CMP_EQ_OQ);
 }
 
+KERNEL mask v_within(vec low, vec a, vec high)
+{
+    return BIT_OP(and)(OP(cmp)(low, a, _CMP_LE_OQ), OP(cmp)(a, high, _CMP_LE_OQ));
+}
+
 KERNEL vec v_select(mask m, vec a, vec b)
 {
     return OP(blendv)(b, a, m);

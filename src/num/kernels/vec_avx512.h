@@ -11,6 +11,7 @@ typedef __mmask16 mask;
 #define MASKED(name) _mm512_mask_##name##_ps
 #define ZEROED(name) _mm512_maskz_##name##_ps
 #define COMPARE _mm512_cmp_ps_mask
+#define COMPARE_IN _mm512_mask_cmp_ps_mask
 #else
 typedef double real;
 typedef __m512d vec;
@@ -20,6 +21,7 @@ typedef __mmask8 mask;
 #define MASKED(name) _mm512_mask_##name##_pd
 #define ZEROED(name) _mm512_maskz_##name##_pd
 #define COMPARE _mm512_cmp_pd_mask
+#define COMPARE_IN _mm512_mask_cmp_pd_mask
 #endif
 
 #define REGISTERS 32
@@ -117,6 +119,11 @@ KERNEL mask v_less(vec a, vec b)
 KERNEL mask v_equal(vec a, vec b)
 {
     return COMPARE(a, b, _CMP_EQ_OQ);
+}
+
+KERNEL mask v_within(vec low, vec a, vec high)
+{
+    return COMPARE_IN(COMPARE(low, a, _CMP_LE_OQ), a, high, _CMP_LE_OQ);
 }
 
 KERNEL vec v_select(mask m, vec a, vec b)

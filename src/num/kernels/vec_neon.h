@@ -126,6 +126,11 @@ KERNEL mask v_equal(vec a, vec b)
     return OP(vceqq)(a, b);
 }
 
+KERNEL mask v_within(vec low, vec a, vec high)
+{
+    return MASK_OP(vandq)(OP(vcleq)(low, a), OP(vcleq)(a, high));
+}
+
 KERNEL vec v_select(mask m, vec a, vec b)
 {
     return OP(vbslq)(m, a, b);

@@ -117,6 +117,12 @@ KERNEL mask v_equal(vec a, vec b)
     return a == b;
 }
 
+/* low <= a <= high */
+KERNEL mask v_within(vec low, vec a, vec high)
+{
+    return low <= a && a <= high;
+}
+
 /* a where m, else b */
 KERNEL vec v_select(mask m, vec a, vec b)
 {
