@@ -163,6 +163,9 @@ static natsStatus subscribe(rfi_nats_link *link, natsSubscription **made, const 
         link->open++;
         (void)pthread_mutex_unlock(&link->mutex);
         s = natsSubscription_SetOnCompleteCB(*made, one_less, link);
+        if (s != NATS_OK) { /* it will not call: nobody is to wait for it when the link is closed */
+            one_less(link);
+        }
     }
     return s;
 }
