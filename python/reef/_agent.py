@@ -10,6 +10,7 @@ import ctypes as c
 import ctypes.util
 import hashlib
 import json
+import logging
 import math
 import numbers
 import os
@@ -63,6 +64,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "reef_agent_double": (_i, [_p]),
     "reef_agent_round": (c.c_int64, [_p]),
     "reef_agent_join": (_i, [_p, _d, _p, c.POINTER(_i), c.POINTER(_i), _e]),
+    "reef_agent_waits_for": (None, [_p, c.c_char_p, c.c_size_t]),
     "reef_agent_begin": (_i, [_p, _p, _e]),
     "reef_agent_wait": (_i, [_p, _d, _p, c.POINTER(_i), _e]),
     "reef_agent_note": (_i, [_p, _s, _d, _e]),
@@ -211,6 +213,16 @@ class Pending:
         return self._layout.back(row), self._agent._report(time.monotonic() - self._began)
 
 
+_connected: Optional[int] = None  # the process, this one or one before it, in which an agent was at work
+
+
+def _check_fork() -> None:
+    """The threads of the network's library are not in a forked process, which would wait for them for ever."""
+    if _connected not in (None, os.getpid()):
+        raise RuntimeError("this process was forked from one in which a reef.Agent was at work; start it as a new one "
+                           "(multiprocessing: the method spawn)")
+
+
 class Agent:
     """One agent of a run on a network.
 
@@ -222,14 +234,17 @@ class Agent:
 
     run: the signed run file. key: the key file of this agent. coordinator: the identity R... that must have signed the run file; needed
     at the first start, unless all brokers are on this machine. state: folder for what must outlive the process (default: KEY.state).
-    Network failures never raise, they are in the report; wrong models, keys, files and full disks do.
+    Network failures never raise, they are in the report; wrong models, keys, files and full disks do. While the agent cannot begin, the
+    logger "reef" warns of the reason: after 3 s, and then once a minute.
     """
+
+    _handle: Optional[c.c_void_p] = None
+    _warns = True
 
     def __init__(self, run: Any, key: Any, coordinator: Optional[str] = None, state: Any = None) -> None:
         self.run, self.key = os.fspath(run), os.fspath(key)
         self.state = os.fspath(state) if state is not None else self.key + ".state"
         self._coordinator = coordinator
-        self._handle: Optional[c.c_void_p] = None
         self._left_alone = False  # a round may be under way whose result nobody will ask for
         self._process = os.getpid()
         for path in (self.run, self.key):
@@ -253,15 +268,17 @@ class Agent:
             _library().reef_agent_destroy(c.byref(handle))
 
     def _open(self, model: Any) -> _Layout:
+        global _connected
         if self._process != os.getpid():
             raise RuntimeError("an agent belongs to the process that made it, not to its forked children")
         layout = _Layout(model)
         if self._handle is None:
+            _check_fork()
             handle = c.c_void_p()
             coordinator = self._coordinator.encode() if self._coordinator else None
             _call("reef_agent_create", c.byref(handle), self.run.encode(), self.key.encode(), coordinator,
                   self.state.encode(), layout.hash)
-            self._handle, self._hash = handle, layout.hash
+            self._handle, self._hash, _connected = handle, layout.hash, os.getpid()
             self.dimension = int(_library().reef_agent_dimension(handle))
             self.dtype = np.float64 if _library().reef_agent_double(handle) else np.float32
         if layout.count != self.dimension:
@@ -282,11 +299,30 @@ class Agent:
         row = layout.row(self.dtype).copy()
         ready, joined = c.c_int(), c.c_int()
         end = math.inf if timeout is None else time.monotonic() + timeout
+        warn = self._warnings()
         while not ready.value:
             if time.monotonic() >= end:
-                raise TimeoutError("too few neighbours are present")
+                raise TimeoutError(self._waits_for() or "the agent cannot begin")
+            next(warn)
             _call("reef_agent_join", self._handle, 0.2, row.ctypes.data, c.byref(ready), c.byref(joined))
         return layout.back(row) if joined.value else model
+
+    def _waits_for(self) -> str:
+        """Why the agent has not begun; "" if it has."""
+        text = c.create_string_buffer(400)
+        _library().reef_agent_waits_for(self._handle, text, len(text))
+        return text.value.decode(errors="replace")
+
+    def _warnings(self) -> Iterator[None]:
+        """Each step warns, now and then, of what keeps the agent from beginning."""
+        at = time.monotonic() + 3
+        while True:
+            if self._warns and time.monotonic() >= at:
+                at = time.monotonic() + 60
+                why = self._waits_for()
+                if why:
+                    logging.getLogger("reef").warning("the agent waits: %s", why)
+            yield
 
     def begin(self, model: Any, **metrics: float) -> Pending:
         """Starts a round with this model; `result()` of the object returned waits for the round to end. metrics: up to four numbers that observers and
@@ -321,7 +357,9 @@ class Agent:
     def _wait(self) -> Array:
         row = np.empty(self.dimension, self.dtype)
         done = c.c_int()
+        warn = self._warnings()
         while not done.value:  # in steps, so that Ctrl-C gets through
+            next(warn)
             _call("reef_agent_wait", self._handle, 0.2, row.ctypes.data, c.byref(done))
         return row
 
@@ -409,6 +447,7 @@ def _play(function: Callable[..., Any], k: int, run: str, folder: Path) -> int:
     answer: dict[str, Any]
     try:
         with Agent(run, folder / f"agent-{k}.key") as agent:
+            agent._warns = False  # all of them are only about to start
             answer = {"value": function(agent, k)}
     except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
         answer = {"error": f"{type(error).__name__}: {error}"}
@@ -456,6 +495,8 @@ def swarm(function: Callable[..., Any], agents: int = 8, *, count: int, graph: s
     if not isinstance(malicious, numbers.Real) or not 0 <= malicious < 0.5:
         raise ValueError(f"malicious is {malicious!r:.40}; it is a share of the weight, at least 0 and below 0.5")
     Rule(rule)  # raises what is wrong with it, before anything is started
+    if _connected is not None:
+        raise RuntimeError("reef.swarm forks, which a process in which a reef.Agent was at work cannot do; call it in a new process")
     terms = {"graph": graph, "rule": rule, "malicious": min(malicious, 0.4999), "deadline": f"{deadline}s",
              "strategy": f"diffusion:mu={step}", "largest": 1e30}
     with tempfile.TemporaryDirectory(prefix="reef-swarm-") as name:

@@ -1,4 +1,5 @@
 """Agents on a network: real processes and a real nats-server."""
+import logging
 import os
 import re
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -240,21 +242,59 @@ def test_failures_are_told(tmp_path):
         reef.Agent(tmp_path / "run.yaml", tmp_path / "a.key").exchange(np.zeros(3))
 
 
-def test_an_agent_that_waits_says_for_what(tmp_path, caplog):
-    """Without a broker, and with one but without neighbours: in a warning, and in the error of a join with a timeout."""
-    run = net._write_run(tmp_path, 4, 3, net._free_port(), {"graph": "complete", "rule": "mean", "malicious": 0.2})
-    with reef.Agent(run, tmp_path / "agent-0.key") as agent:
+def wait_in_vain(folder, run, broker):
+    """What an agent says that has no broker, then one but no neighbours; and what forked processes are told from then on."""
+    caught = []
+    handler = logging.Handler()
+    handler.emit = caught.append
+    logging.getLogger("reef").addHandler(handler)
+    with reef.Agent(run, folder / "agent-0.key") as agent:
         with pytest.raises(TimeoutError, match=r"^no connection to nats://127\.0\.0\.1:\d+: No server available for connection$"):
             agent.join(np.zeros(3, np.float32), timeout=4)
-        assert [(r.name, r.levelname) for r in caplog.records] == [("reef", "WARNING")]
-        assert caplog.records[0].getMessage().startswith("the agent waits: no connection to nats://")
-        broker = net._child(lambda: net._serve(run, tmp_path))
-        try:
-            net._await_broker(tmp_path, broker)
-            with pytest.raises(TimeoutError, match="too few neighbours are heard from: weight 0.25, of more than 0.4"):
-                agent.join(np.zeros(3, np.float32), timeout=2)
-        finally:
-            net._end({}, broker)
+        assert [record.levelname for record in caught] == ["WARNING"]
+        assert caught[0].getMessage().startswith("the agent waits: no connection to nats://")
+        (folder / "begin").touch()
+        net._await_broker(folder, broker)
+        with pytest.raises(TimeoutError, match="too few neighbours are heard from: weight 0.25, of more than 0.4"):
+            agent.join(np.zeros(3, np.float32), timeout=2)
+    with pytest.raises(RuntimeError, match="call it in a new process"):
+        reef.swarm(lambda agent, k: k, agents=3, count=3)
+    assert exit_code(lambda: join_forked(folder, run)) == 0
+    return 0
+
+
+def join_forked(folder, run):
+    with pytest.raises(RuntimeError, match="was forked from one"):
+        reef.Agent(run, folder / "agent-1.key").join(np.zeros(3, np.float32), timeout=4)
+    return 0
+
+
+def exit_code(body):
+    return os.waitstatus_to_exitcode(os.waitpid(net._child(body), 0)[1])
+
+
+def serve_later(folder, run):
+    while not (folder / "begin").exists():
+        time.sleep(0.05)
+    return net._serve(run, folder)
+
+
+def with_broker(folder, run):
+    """The broker is a child of the process that waits for it, and forked before that has an agent."""
+    broker = net._child(lambda: serve_later(folder, run))
+    try:
+        return wait_in_vain(folder, run, broker)
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        net._end({}, broker)
+
+
+def test_an_agent_that_waits_says_for_what(tmp_path):
+    """In a process of its own: this one could start no swarm any more."""
+    run = net._write_run(tmp_path, 4, 3, net._free_port(), {"graph": "complete", "rule": "mean", "malicious": 0.2})
+    assert exit_code(lambda: with_broker(tmp_path, run)) == 0
     reef.Agent.__new__(reef.Agent).close()  # as Python does with one whose arguments were wrong
 
 
