@@ -339,6 +339,29 @@ static void colluders_who_change_sides_are_found(void **state)
     }
 }
 
+/* One coordinate is much noisier than the others, and all senders are honest: their averages are nearly on a line, correlations of averages are 1 or
+ * -1, and yet nobody acts together with anybody. */
+static void noise_in_one_direction_makes_no_groups(void **state)
+{
+    enum { MANY = 20, LENGTH = 600 };
+    desk k;
+    double lost = 0;
+    (void)state;
+    open_desk(&k, "mref:horizon=64", MANY, M, REEF_F64, 1);
+    for (uint32_t round = 0; round < LENGTH; round++) {
+        fill(&k, round, 0, 0);
+        for (ptrdiff_t l = 0; l < MANY; l++) {
+            k.x[l * M] = 5 + 5 * (k.x[l * M] - 5);
+        }
+        apply(&k, 0);
+        for (ptrdiff_t l = 0; l < MANY; l++) {
+            lost += (reef_report_factor(k.report, l, RFI_MREF_BY_TOGETHER) < 0.5) / (double)(MANY * LENGTH);
+        }
+    }
+    CHECK(lost < 0.02, "%g of the honest senders are taken for colluders", lost);
+    close_desk(&k);
+}
+
 /* Distance of the result from the coordinatewise median over the median of such distances. */
 static double distance_in_scales(const desk *k)
 {
@@ -836,6 +859,7 @@ int main(void)
         cmocka_unit_test(the_report_says_why),
         cmocka_unit_test(young_groups_are_not_cut),
         cmocka_unit_test(colluders_who_change_sides_are_found),
+        cmocka_unit_test(noise_in_one_direction_makes_no_groups),
         cmocka_unit_test(shares_are_bounded),
         cmocka_unit_test(nobody_is_locked_out),
         cmocka_unit_test(far_ones_come_back),

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 26 };
+enum { ROWS = 20, COLUMNS = 40, ROUNDS = 300, SCENES = 29 };
 
 /* Who is there, see make_mref.py. */
-enum { ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE, LEAVE };
+enum { ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE, LEAVE, HEAVY };
 
 typedef struct scene {
     int number;
@@ -131,7 +131,8 @@ static bool is_there(const scene *s, int l, int t)
 static int64_t id_of(const scene *s, int l, int t)
 {
     const uint64_t parts[] = {(uint64_t)s->number, (uint64_t)t, (uint64_t)l, 3000};
-    if (l >= s->malicious_count || s->there == ALL || s->there == AWAY || s->there == SOME || s->there >= AGREE) {
+    if (l >= s->malicious_count || s->there == ALL || s->there == AWAY || s->there == SOME || s->there == AGREE ||
+        s->there == LEAVE) {
         return l;
     }
     return s->there == TURNS ? l + 1000 * (int64_t)(3 * hashed(parts, COUNT(parts)))
@@ -146,7 +147,7 @@ static void step(scene *s, int t)
     for (int l = 0; l < s->n; l++) {
         rows[l] = s->x[l];
         ids[l] = id_of(s, l, t);
-        weights[l] = is_there(s, l, t);
+        weights[l] = is_there(s, l, t) * (s->there == HEAVY && l < s->malicious_count ? 3 : 1);
     }
     const reef_input input = {
         .rows = rows, .ids = ids, .weights = weights, .state = s->memory, .has_self = s->self >= 0, .self = s->self};

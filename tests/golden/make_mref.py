@@ -29,8 +29,9 @@ def noise(scene, t, l, m):
 # noise that liars share, longest window
 # the liars have new ids in every round; are away in rounds 60 to 219; four in five rows are there in a round; that with new ids, and no room
 # for more senders than rows; each liar has three ids that take turns; honest agents that
-# differ agree more and more from round 64 on; the liars leave from round 48 on, for two sides
-ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE, LEAVE = range(8)
+# differ agree more and more from round 64 on; the liars leave from round 48 on, for two sides; they have new ids in every round, and weights
+# three times as large
+ALL, NEW_IDS, AWAY, SOME, FLOOD, TURNS, AGREE, LEAVE, HEAVY = range(9)
 SCENES = [
     (16, 6, 5, 0.4, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),     # colluders inside the honest spread
     (12, 40, 3, 0.05, 0, 0.0, 0, -1, 0, 0, ALL, 0.0),   # weaker, in more dimensions than senders
@@ -58,6 +59,9 @@ SCENES = [
     (18, 6, 7, 0.8, 0, 0.8, 0, -1, 0, 1, LEAVE, 0.0, 64),  # liars who want it to last
     (20, 10, 8, 0.6, 16, 0.0, 0, -1, 0, 1, ALL, 0.0),   # colluders whom the split has out whenever it is looked who acts together
     (20, 10, 8, 1.6, 2, 0.0, 0, -1, 0, 1, ALL, 0.0),    # two camps, each of which seems to share its noise
+    (19, 2, 0, 0.0, 0, 0.0, 0, -1, 0, 1, ALL, 0.0, 32), # noise in two directions: two groups that are none
+    (16, 6, 5, 0.7, 0, 0.0, 0, -1, 0, 1, HEAVY, 0.0),   # combination weights: balance counts them
+    (12, 3, 5, 99., 0, 0.3, 0, -1, 0, 0, HEAVY, 0.0),   # all weights vanish
 ]
 
 
@@ -91,7 +95,7 @@ def present(number, scene, t):
 def ids(number, scene, t, there):
     if scene[10] == TURNS:
         return [l + 1000 * int(3 * hashed(number, t, l, 3000)) if l < scene[2] else l for l in there]
-    return [1000 + t * scene[2] + l if scene[10] in (NEW_IDS, FLOOD) and l < scene[2] else l for l in there]
+    return [1000 + t * scene[2] + l if scene[10] in (NEW_IDS, FLOOD, HEAVY) and l < scene[2] else l for l in there]
 
 
 def main():
@@ -102,7 +106,8 @@ def main():
         print("scene", number, *scene[:12], horizon)
         for t in range(ROUNDS):
             there = present(number, scene, t)
-            out = rule.step(rows(number, scene, t)[there], ids(number, scene, t, there))
+            a = np.array([3.0 if scene[10] == HEAVY and l < scene[2] else 1.0 for l in there])
+            out = rule.step(rows(number, scene, t)[there], ids(number, scene, t, there), a / a.sum())
             weights = np.zeros(n)
             weights[there] = rule.weights
             print("weights", t, *("%.12g" % b for b in weights))

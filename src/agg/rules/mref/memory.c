@@ -57,6 +57,7 @@ static rfi_mref_view *lay_out(rfi_arena *arena, ptrdiff_t n, ptrdiff_t numbers)
     v->sample_hard = rfi_arena_take(arena, RFI_SPAN_MAX, 1, sizeof(int32_t));
     v->look_raw = rfi_arena_take(arena, RFI_MREF_BLOCK, 1, sizeof(double));
     v->look_vector = rfi_arena_take(arena, look, 1, sizeof(double));
+    v->look_variance = rfi_arena_take(arena, look, 1, sizeof(double));
     v->look_index = rfi_arena_take(arena, look, 3, sizeof(ptrdiff_t));
     v->look_goes = rfi_arena_take(arena, look, 1, sizeof(bool));
     v->line = rfi_arena_take(arena, 3, v->width, sizeof(double));

@@ -278,6 +278,7 @@ typedef struct rfi_mref_view {
         matrix; /* sample^2 of distances, or a Gram matrix of at most that size and room for its first vector; or what together.c works on */
     double *look_raw; /* RFI_MREF_BLOCK */
     double *look_vector;
+    double *look_variance;
     ptrdiff_t *look_index;
     bool *look_goes;
     const void **sample_rows; /* of the matrix, for kernels: with their scratch, and what they leave to others */
@@ -385,6 +386,8 @@ int64_t rfi_mref_look_every(const rfi_mref_view *view);
 void rfi_mref_look_together(const rfi_mref_params *params, const reef_recall *recall, const rfi_mref_view *view);
 /* mref/regroup.c: senders that are heard move into the blocks of those they are heard with. Behind all else, because places change. */
 void rfi_mref_regroup(const reef_recall *recall, const rfi_mref_view *view);
+/* mref/correlate.c: the q x q inner products G become R; var: q variances; room in mean for q numbers. False: nothing moves. */
+bool rfi_mref_correlate(double *gram, ptrdiff_t q, double *mean, double *var);
 /* mref/axis.c: first eigenvalue of a symmetric q x q matrix, and its vector, in at most `steps` steps (up to RFI_MREF_SPLIT_STEPS); room for (steps + 1) q
  * numbers. 0 if the matrix vanishes; the vector is any then. */
 double rfi_mref_first_vector(const double *a, ptrdiff_t q, int steps, double *vector, double *room);

@@ -6,7 +6,8 @@
  *   lambda, x: first eigenvalue and vector of R;  c^2 = (||R||^2 - lambda^2) / (q - 1);  independence gives lambda up to about 2 c + c^2
  *
  * Beyond that edge the vector is cut in two, as the split does with projections. If the groups are 3 + 45 / q pooled deviations apart, the one
- * with fewer votes loses its weight, but for one voice if it shares its noise (below). A sender votes with what it counted for so far, times the part
+ * with fewer votes loses its weight, but for one voice if it shares its noise (below). Groups of averages have to be as far apart in x_l sqrt(var_l),
+ * too. A sender votes with what it counted for so far, times the part
  * of the last rounds it was heard in, so that ids that take turns have together the votes of the rows they send; copies of each other have one vote
  * together. If those in the middle between the groups could turn the vote nobody goes, nor if it would move the mean away from the receiver's own
  * average, and nobody loses more than leaves half of the weight. What is lost comes back over eight times the longest window.
@@ -41,6 +42,7 @@ typedef struct look {
     ptrdiff_t *order; /* 2 q */
     bool *goes;       /* q */
     double *vector;   /* q */
+    double *variance; /* q: var */
     double *matrix;   /* q x q, and room for the eigenvector behind it */
     double *line;     /* 3 D */
     ptrdiff_t own;    /* place of the receiver itself, or -1 */
@@ -99,49 +101,6 @@ static void fill_products(const look *k, int matrix)
             k->matrix[i * k->q + j] = k->matrix[j * k->q + i] = entry;
         }
     }
-}
-
-/* G becomes C; returns its trace. */
-static double centre(const look *k)
-{
-    ptrdiff_t q = k->q;
-    double *mean = k->vector;
-    double all = 0;
-    double trace = 0;
-    for (ptrdiff_t i = 0; i < q; i++) {
-        mean[i] = 0;
-        for (ptrdiff_t j = 0; j < q; j++) {
-            mean[i] += k->matrix[i * q + j] / (double)q;
-        }
-        all += mean[i] / (double)q;
-    }
-    for (ptrdiff_t i = 0; i < q; i++) {
-        for (ptrdiff_t j = 0; j < q; j++) {
-            k->matrix[i * q + j] += all - mean[i] - mean[j];
-        }
-        trace += k->matrix[i * q + i];
-    }
-    return trace;
-}
-
-/* C becomes R; false if nothing moves. */
-static bool correlate(const look *k)
-{
-    ptrdiff_t q = k->q;
-    double n = (double)q;
-    double typical = centre(k) / (n - 1);
-    double *var = k->vector;
-    for (ptrdiff_t i = 0; i < q; i++) {
-        double own = (k->matrix[i * q + i] - typical / n) / (1 - 2 / n);
-        var[i] = fmax(own, RFI_MREF_TOGETHER_LEAST * typical);
-    }
-    for (ptrdiff_t i = 0; typical > 0 && i < q; i++) {
-        for (ptrdiff_t j = 0; j < q; j++) {
-            double beyond = k->matrix[i * q + j] + (var[i] + var[j] - typical) / n;
-            k->matrix[i * q + j] = i == j ? 0 : beyond / sqrt(var[i] * var[j]);
-        }
-    }
-    return typical > 0;
 }
 
 /* Beyond the edge of what independence gives? Finds the vector. */
@@ -331,6 +290,19 @@ static void take_out(look *k, double left)
     k->q = stay;
 }
 
+/* How far apart two groups are in x_l sqrt(var_l), how far senders move. Correlations of averages as they are, single numbers in one direction, are 1
+ * and -1 where noise has one direction, as if there were two groups; but their sizes are those of noise. */
+static double separation_in_size(const look *k)
+{
+    ptrdiff_t cut = 0;
+    double *size = k->variance; /* no longer needed */
+    for (ptrdiff_t i = 0; i < k->q; i++) {
+        size[i] = k->vector[i] * sqrt(k->variance[i]);
+    }
+    rfi_argsort(size, k->q, k->order, k->order + k->q);
+    return rfi_mref_best_cut(size, k->q, k->order, &cut);
+}
+
 /* One cut; false if it was the last. */
 static bool cut_once(look *k, int matrix)
 {
@@ -339,14 +311,15 @@ static bool cut_once(look *k, int matrix)
         return false;
     }
     fill_products(k, matrix);
-    if (!correlate(k) || !stands_out(k)) {
+    if (!rfi_mref_correlate(k->matrix, k->q, k->vector, k->variance) || !stands_out(k)) {
         return false;
     }
+    double in_size = matrix == AVERAGES ? separation_in_size(k) : HUGE_VAL;
     rfi_argsort(k->vector, k->q, k->order, k->order + k->q);
     double apart = rfi_mref_best_cut(k->vector, k->q, k->order, &cut);
     double bound = RFI_MREF_TOGETHER_APART + RFI_MREF_TOGETHER_APART_FEW / (double)k->q;
-    k->largest = fmax(k->largest, apart / bound);
-    if (apart < bound || !choose_group(k, cut) || leads_away(k)) {
+    k->largest = fmax(k->largest, fmin(apart, in_size) / bound);
+    if (fmin(apart, in_size) < bound || !choose_group(k, cut) || leads_away(k)) {
         return false;
     }
     double left = leave_half(k, leave_a_voice(k, rfi_mref_flat(apart, bound, RFI_MREF_SPLIT_NONE * bound)));
@@ -422,7 +395,7 @@ static void share_noise(const look *k)
         return;
     }
     fill_products(k, 0);
-    if (!correlate(k)) {
+    if (!rfi_mref_correlate(k->matrix, k->q, k->vector, k->variance)) {
         return;
     }
     for (ptrdiff_t i = 0; i < k->q; i++) {
@@ -488,6 +461,7 @@ void rfi_mref_look_together(const rfi_mref_params *params, const reef_recall *re
     k.who = view->look_index;
     k.order = k.who + most;
     k.vector = view->look_vector;
+    k.variance = view->look_variance;
     k.goes = view->look_goes;
     k.matrix = view->matrix;
     k.line = view->line;
