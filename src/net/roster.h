@@ -21,7 +21,8 @@ typedef struct rfi_roster {
 } rfi_roster;
 
 /* Makes all of it, and checks: who hears whom is connected, no agent has half of the weight in its own neighbourhood or more than
- * RFI_NEIGHBOURS_MAX neighbours (nor is heard by more than RFI_HEARERS_MAX if models are sealed), the rule can work with so many models, a single agent can have the strategy. On failure *roster is cleared. */
+ * RFI_NEIGHBOURS_MAX neighbours (nor is heard by more than RFI_HEARERS_MAX if models are sealed),
+ * the rule can work with so many models, a single agent can have the strategy. On failure *roster is cleared. */
 reef_status rfi_roster_create(reef_context *context, const rfi_runfile *file, rfi_roster *roster, reef_error *error);
 /* Accepts a cleared one. */
 void rfi_roster_free(rfi_roster *roster);

@@ -44,10 +44,10 @@ typedef struct rfi_action {
 
 #define RFI_WAITS 16
 
+/* wait_all, for tests: a round waits for its very models until the deadline, and none is skipped before some round ended without somebody. */
 typedef struct rfi_rounds_setup {
     double deadline; /* seconds a round waits at most */
-    bool
-        wait_all; /* tests: waits for the models of this very round until the deadline, and skips none before it missed one */
+    bool wait_all;
 } rfi_rounds_setup;
 
 typedef struct rfi_rounds {
